@@ -11,3 +11,4 @@ cdef class Table:
 
 cpdef int untrack(one) except -1
 cdef int free_quietly(list given) except -1
+cdef bint is_only_one(object one) noexcept

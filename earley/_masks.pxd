@@ -12,7 +12,7 @@ from earleymask.trie._trie cimport TokenTrie
 
 cdef class Masks:
     cdef object __weakref__
-    cdef object engine              # a weak reference: the engine keeps this object
+    cdef object the_engine          # a weak reference: the engine keeps this object
     cdef TokenTrie trie
     cdef Answers answers
     cdef Answers modest             # None if no terminal is demanding
@@ -43,6 +43,7 @@ cdef class Masks:
     # counters
     cdef readonly uint64_t n_unions_known, n_unions_made, n_fallbacks, n_flushes
 
+    cdef Engine engine(self)
     # Return the mask of a position of a chart. Needs the engine's lock.
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil
     # Remember a mask that the merged walk has made.

@@ -43,6 +43,7 @@ from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc
 
 from earleymask.earley import _answers
+from earleymask.earley.errors import MatcherInUseError
 
 cdef enum:
     EXTRA = 0x80000000          # added to an entry of `ids` that is no answer but a token in `extras`
@@ -62,7 +63,7 @@ cdef class Masks:
     """The masks of one grammar over one vocabulary."""
 
     def __cinit__(self, Engine engine not None, TokenTrie trie not None):
-        self.engine = weakref.ref(engine)
+        self.the_engine = weakref.ref(engine)
         self.trie = trie
         self.unions = Sequences("unions of answers")
         self.answers = Answers(engine, trie)
@@ -148,13 +149,22 @@ cdef class Masks:
 
     cdef int forget(self) except -1:
         """Let another grammar flush its masks, unless one of its calls is running."""
-        cdef Engine engine = self.engine()
+        cdef Engine engine = self.the_engine()
         if engine is not None and engine.try_acquire():
             try:
                 self.flush()
             finally:
                 engine.release()
         return 0
+
+    cdef Engine engine(self):
+        """Return the engine. Raises MatcherInUseError if the garbage collector frees it: it drops weak references before it
+        calls finalizers, and one of these may ask for a mask."""
+        cdef Engine engine = self.the_engine()
+        if engine is None:
+            raise MatcherInUseError(
+                "a finalizer (`__del__`) asked for a mask while the garbage collector was freeing the matcher's grammar")
+        return engine
 
     cdef int flush(self) except -1:
         """Free all answers and masks, and let go of parts that were dropped."""

@@ -11,7 +11,7 @@ cdef enum:
     STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
     TURN_NS = 1_000_000         # time between two turns of other threads: a fifth of what they wait for one by default
     BREAK_NS = 7_000_000        # time between two breaks
-    BREAK_MICROSECONDS = 500    # how long one is
+    LENGTH_OF_BREAK_NS = 500_000
     TURNS_BEFORE_LONG = 8       # loading that has had so many turns is long: what it has made is freed in pieces
     SIGNALS_NS = 10_000_000     # time between two looks at signals
     NEVER = 0x7FFFFFFF          # the threshold of the oldest generation while they wait

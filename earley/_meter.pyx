@@ -30,8 +30,6 @@ from earleymask.earley.errors import LimitError
 from earleymask.earley.limits import DEFAULT
 from earleymask.earley.turns import turn
 
-from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_type_lock
-
 cdef extern from "Python.h":
     ctypedef struct PyInterpreterState:
         pass
@@ -40,7 +38,6 @@ cdef extern from "Python.h":
     PyInterpreterState* PyInterpreterState_Get()
     PyThreadState* PyInterpreterState_ThreadHead(PyInterpreterState*)
     PyThreadState* PyThreadState_Next(PyThreadState*)
-    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int may_be_interrupted) nogil
     int PyGILState_Check() nogil
     int PyErr_CheckSignals() except -1
     unsigned long PyThread_get_thread_ident() nogil
@@ -52,7 +49,15 @@ cdef extern from *:
     #include <windows.h>
     static inline long long earleymask_now(void) { return (long long)GetTickCount64() * 1000000LL + 1; }
     static inline long long earleymask_spent(void) { return earleymask_now(); }
+    /* The shortest sleep takes longer here than the break that is wanted. */
+    #define EARLEYMASK_HAS_BREAKS 0
+    static inline void earleymask_sleep(long nanoseconds) { (void)nanoseconds; }
     #else
+    #define EARLEYMASK_HAS_BREAKS 1
+    static inline void earleymask_sleep(long nanoseconds) {
+        struct timespec t = {0, nanoseconds};
+        nanosleep(&t, NULL);
+    }
     static inline long long earleymask_read(clockid_t clock) {
         struct timespec t;
         clock_gettime(clock, &t);
@@ -83,6 +88,9 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_counted = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_explaining = NULL;
     """
+    bint HAS_BREAKS "EARLEYMASK_HAS_BREAKS"
+    # Sleep for less than a second; look at no signals.
+    void sleep "earleymask_sleep"(long nanoseconds) noexcept nogil
     # Nanoseconds of a monotonic clock, never 0.
     int64_t now "earleymask_now"() noexcept nogil
     # Nanoseconds of processor time of this thread, never 0; of a monotonic clock where the system does not count them.
@@ -113,10 +121,6 @@ cdef extern from *:
 
 # The thread that runs the handlers of signals.
 cdef unsigned long main_thread = threading.main_thread().ident
-
-# A lock that nobody gives back: to wait for it is to sleep without looking at signals.
-cdef PyThread_type_lock never = PyThread_allocate_lock()
-PyThread_acquire_lock(never, NOWAIT_LOCK)
 
 # Loadings for which full garbage collections wait, since when, and the thresholds of the collector before.
 cdef size_t n_waiting = 0
@@ -390,13 +394,16 @@ cdef int give_way() except -1:
     microseconds whenever it goes from Python's objects to its own work. That wakes the waiting thread too late, and it
     waits another 5 ms before it asks: again and again, for 50 ms and more."""
     global next_break
-    cdef int64_t time = now()
+    cdef int64_t time
+    if not HAS_BREAKS:
+        return 0
+    time = now()
     if time < next_break:
         return 0
     if time < next_break + 4 * BREAK_NS:                    # otherwise something new has begun
         if PyThreadState_Next(PyInterpreterState_ThreadHead(PyInterpreterState_Get())) != NULL:
             with nogil:
-                PyThread_acquire_lock_timed(never, BREAK_MICROSECONDS, 0)
+                sleep(LENGTH_OF_BREAK_NS)
             time = now()
     next_break = time + BREAK_NS
     return 0
@@ -534,7 +541,8 @@ cdef class Loading:
     def __exit__(self, kind, error, trace):
         """Count for the block around this one again."""
         try:
-            if self.meter.turns_left == 0:
+            # By its turns or, since a block in it has turns of its own, by the time.
+            if self.meter.turns_left == 0 or spent() - self.meter.started > TURNS_BEFORE_LONG * TURN_NS:
                 self.free(error)
         finally:
             end_waiting()
@@ -596,7 +604,6 @@ cdef class Explaining(Loading):
         explaining = <PyObject*> self.meter
         counted = 0
         deadline -= self.most_ns // 11                      # which is for freeing what has been made
-        self.meter.turns_left = 0                           # most turns are those of the calls and loadings in the block
         return self
 
     def __exit__(self, kind, error, trace):

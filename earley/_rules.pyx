@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._large cimport free_quietly, untrack
+from earleymask.earley._large cimport free_quietly, is_only_one, untrack
 from earleymask.earley._meter cimport NO_LIMIT, enter, exceeds, learned_bytes, leave, take_here, tick
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
@@ -50,7 +50,9 @@ cdef class Rules:
         self.most_symbols = NONE - 1
 
     def __del__(self):
-        if self.n_symbols > MANY:
+        # In a circle that the garbage collector has found, finalizers of others may still use the rules, and a fork must
+        # not come in between: then they are freed at once.
+        if self.n_symbols > MANY and is_only_one(self):
             parts = [self.names, self.expansions, self.witnesses, self.followers, self.follow_dots]
             self.names = self.expansions = self.witnesses = self.followers = self.follow_dots = None
             free_quietly(parts)

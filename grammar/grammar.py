@@ -31,8 +31,8 @@ _FORMAT = b"earleymask grammar 1\0"
 """Hashed first, so that a fingerprint changes when a later version reads the same text in another way."""
 
 MAX_ADDED = 20_000
-"""The most symbols that matching adds to an engine, for keys and for rules with values, before `engine` makes a new
-engine for the matchers to come."""
+"""The most symbols that matching adds to an engine, for keys and for rules with values, before the next matcher makes a
+new engine."""
 
 
 class Grammar:

@@ -26,12 +26,22 @@ if TYPE_CHECKING:
 class ReadSchema:
     """One schema, its options, and the engine that is made of them."""
 
-    def __init__(self, schema: Any, options: Options, documents: Documents, limits: Limits, given: str | None) -> None:
-        """`given`: the text of the schema, if it was given as one."""
+    def __init__(
+        self,
+        schema: Any,
+        options: Options,
+        documents: Documents,
+        limits: Limits,
+        given: str | None,
+        given_options: str | None = None,
+    ) -> None:
+        """`given`, `given_options`: the text of the schema, and that of `written_options`, if it was given as one."""
         self.schema = schema
         self.options = options
         self.documents = documents
         self.given = given
+        self._text = given
+        self.given_options = given_options
         self.engine, self.algebra = load(documents, options, limits)
 
     def again(self, limits: Limits) -> ReadSchema:
@@ -43,17 +53,19 @@ class ReadSchema:
             draft=self.options.draft_number,
             limits=limits,
         )
-        return ReadSchema(self.schema, self.options, documents, limits, self.given)
+        return ReadSchema(self.schema, self.options, documents, limits, self.given, self.given_options)
 
     def text(self) -> str:
         """Return the JSON text of the schema: the text that was given, if the schema was given as one."""
-        if self.given is None:
-            self.given = written(self.schema)
-        return self.given
+        if self._text is None:
+            self._text = written(self.schema)
+        return self._text
 
     def written_options(self) -> str:
         """Return the options that differ from the default ones, and the documents that references have led to, as JSON
         text."""
+        if self.given_options is not None:
+            return self.given_options  # numbers that were read are spelled as they were, and may be written differently
         return options_text(self.options, self.documents.remote)
 
     def report(self) -> tuple[Row, ...]:
@@ -71,20 +83,20 @@ class ReadSchema:
 
 
 def read_schema(
-    given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT, *, is_new: bool = True
+    given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT, given_options: str | None = None
 ) -> ReadSchema:
-    """Read a schema. `is_new`: whether it comes from the caller, who may mistake for a schema what only holds one."""
+    """Read a schema. Without `given_options`, it comes from the caller, who may take for it what only holds it."""
     options = check(options)
     schema = read(given, limits)
     text = bytes(given).decode("utf-8") if isinstance(given, (bytes, bytearray)) else given
     text = text if isinstance(text, str) else None
-    if is_new and options.strict and type(schema) is dict and may_wrap(schema):
+    if given_options is None and options.strict and type(schema) is dict and may_wrap(schema):
         error = wrapping(schema)
         if error is not None:
             raise error
     own = own_spellings(text or "")
     documents = Documents(schema, registry=registry, own=own, draft=options.draft_number, limits=limits)
-    return ReadSchema(schema, options, documents, limits, text)
+    return ReadSchema(schema, options, documents, limits, text, given_options)
 
 
 def warning_of(row: Row) -> GrammarWarning:
@@ -128,7 +140,7 @@ def block_options(schema: Any) -> tuple[Any, str]:
 
 def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
     """Return the schema that was pickled as its text and its `written_options`, or stands in a Lark grammar."""
-    return read_schema(given, *read_options(options), limits, is_new=False)
+    return read_schema(given, *read_options(options), limits, options)
 
 
 _FOLLOWING: WeakSet[Engine] = WeakSet()

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ...earley._large import untrack
+
 OBJECT, ARRAY, SCALAR = "object", "array", "scalar"
 
 OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY, KEY, VALUE = range(6)
@@ -124,6 +126,7 @@ class Trace:
         self.begins = begins
         self.is_free = not any(frame.candidates for frame in frames)
         self.length: int = (0 if before is None else before.length) + (event is not None)
+        untrack(self)  # a text makes many, and nothing in them could refer to them
 
     def after(self, event: Event, made: Made) -> Trace:
         """Return the trace after an event. Equal traces that are made with the same `made` are the same object."""

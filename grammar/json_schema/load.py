@@ -21,7 +21,7 @@ from weakref import ref
 from ...earley._engine import Engine
 from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
-from ...earley.errors import LimitError
+from ...earley.errors import LimitError, MatcherInUseError
 from ..errors import GrammarError, GrammarLimitError
 from ..json.number_parts import MAX_FIGURES
 from ..json.number_spellings import is_computed, number_tree
@@ -156,7 +156,10 @@ class SchemaLoader:
     @property
     def engine(self) -> Engine:
         engine = self.the_engine()
-        assert engine is not None  # it is what asks for productions
+        if engine is None:
+            raise MatcherInUseError(
+                "a finalizer (`__del__`) used a matcher while the garbage collector was freeing its grammar"
+            )
         return engine
 
     def questions(self) -> Questions:

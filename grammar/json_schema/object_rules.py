@@ -159,6 +159,7 @@ class ObjectRules:
         self.add_listed(listed, len(self.names))
         if self.listed and not self.n_ordered:
             self.names = [one for one in self.names if one[0] not in listed]
+            untrack(self.names)
 
     def add_listed(self, listed: dict[str, int], end: int) -> None:
         """List these names if they are many: those before the index `end`, if names have an order."""

@@ -186,7 +186,7 @@ def second_place(text: str, key: str) -> int:
 
 
 def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> Any:
-    """Return a copy of mappings and sequences as plain dicts and lists. Other values are shared.
+    """Return a copy of mappings and sequences as plain dicts and lists, with plain texts. Other values are shared.
 
     The copy may be as large as a text of JSON may be. Dicts that share parts, or a list that never ends, may be larger
     than the memory.
@@ -203,11 +203,15 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
         depth += 1
         tick()
         if type(made) is dict:
+            has_own_names = False  # of a subclass of str
             for index, (name, item) in enumerate(made.items()):
                 if not index & 0xFF:
                     tick()
                 if type(name) is str:
                     left -= 3 + len(name)
+                elif isinstance(name, str):
+                    left -= 3 + len(name)
+                    has_own_names = True
                 copy = _copy(item, left)
                 if copy is not None:
                     take(COPY_BYTES + 40 * len(copy))
@@ -216,8 +220,15 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                     left -= max(len(copy), 1) + 1  # brackets and commas
                     if left < 0:
                         break  # the same large part may be copied for each of many items
+                elif type(item) is str:
+                    left -= len(item) + 2
+                elif isinstance(item, str):
+                    made[name] = _plain(item)
+                    left -= len(item) + 2
                 else:
-                    left -= len(item) + 2 if type(item) is str else 1
+                    left -= 1
+            if has_own_names:
+                _make_names_plain(made)
         else:
             for index, item in enumerate(made):
                 if not index & 0xFF:
@@ -230,8 +241,13 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                     left -= max(len(copy), 1) + 1
                     if left < 0:
                         break
+                elif type(item) is str:
+                    left -= len(item) + 2
+                elif isinstance(item, str):
+                    made[index] = _plain(item)
+                    left -= len(item) + 2
                 else:
-                    left -= len(item) + 2 if type(item) is str else 1
+                    left -= 1
         if left < 0:
             error = GrammarLimitError(
                 f"{what} has more than {limits.source_characters} characters when it is written as JSON",
@@ -239,6 +255,18 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
             )
             raise error.set_limit("source_characters")
     return result[0]
+
+
+def _plain(text: str) -> str:
+    """Return the characters of a text of a subclass, which may compare as it likes and refer to anything."""
+    return str.__str__(text)
+
+
+def _make_names_plain(made: dict[Any, Any]) -> None:
+    members = [(_plain(name) if isinstance(name, str) else name, member) for name, member in made.items()]
+    made.clear()
+    for piece in pieces(members):
+        made.update(piece)
 
 
 def _copy(value: Any, most: int) -> Any:

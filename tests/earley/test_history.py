@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from earleymask import Grammar, Matcher, Vocabulary
+from earleymask import Grammar, Matcher, MatcherInUseError, Vocabulary
 from earleymask.earley._forget import forget_now
 from support.effort import effort
 from support.mask_paths import all_strings, filled, walked
@@ -183,6 +183,27 @@ class TakesBack:
 
     def __del__(self) -> None:
         self.matcher.reset()
+
+
+def test_a_finalizer_of_a_circle_asks_for_a_mask() -> None:
+    """The collector has dropped all weak references by then, also those by which masks know their grammar."""
+    met = []
+
+    class Asks(TakesBack):
+        def __del__(self) -> None:
+            for work in (self.matcher.mask, lambda: self.matcher.validate(b'"k1":{"a1"'), self.matcher.expected):
+                try:
+                    met.append(work() is not None)
+                except MatcherInUseError:
+                    met.append(False)
+
+    properties = {f"k{i}": {"properties": {f"a{i}": {"const": i}}} for i in range(30)}
+    matcher = Matcher(Grammar.from_json_schema({"type": "object", "properties": properties}), Vocabulary.bytes())
+    matcher.accept(ord("{"))
+    Asks(matcher)
+    del matcher
+    gc.collect()
+    assert len(met) == 3
 
 
 def test_tokens_are_taken_back_while_they_are_read() -> None:

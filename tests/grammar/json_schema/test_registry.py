@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections import ChainMap
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -49,6 +50,16 @@ def test_a_document_that_is_changed_later_does_not_change_the_grammar(make: Any)
     again = pickle.loads(pickle.dumps(grammar))
     assert again == grammar
     assert accepts(Matcher(again, BYTES), {"a": [{"b": 1}]})
+
+
+@pytest.mark.parametrize("number", [2.5, Decimal("2.50"), 2])
+def test_a_pickle_keeps_the_text_of_its_documents(number: object) -> None:
+    """What is read again would be written differently: a float becomes a Decimal with its spelling."""
+    document = {"items": {"type": "number", "minimum": number}, "properties": {"é": {"minimum": number}}}
+    grammar = Grammar.from_json_schema(REFERRING, registry={URI: document})
+    again = pickle.loads(pickle.dumps(grammar))
+    assert again == grammar and pickle.loads(pickle.dumps(again)) == grammar
+    assert not accepts(Matcher(again, BYTES), {"a": [1]}) and accepts(Matcher(again, BYTES), {"a": [3]})
 
 
 def test_what_is_left_out_of_a_document_is_reported() -> None:

@@ -194,3 +194,21 @@ def test_what_is_made_of_a_schema_is_freed_with_it() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_texts_of_a_subclass_keep_nothing_alive() -> None:
+    """Garbage collections do not visit sets of words, so these must be plain texts."""
+
+    class Word(str):
+        matcher: Matcher
+
+    def engine() -> weakref.ref[Any]:
+        words = [Word("aa"), Word("b")]
+        schema = {"properties": {words[1]: {"enum": words}}, "required": [words[1]], "additionalProperties": False}
+        words[0].matcher = words[1].matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
+        assert words[0].matcher.validate(b'{"b":"aa"}') == 10
+        return weakref.ref(words[0].matcher.grammar.engine)
+
+    found = engine()
+    gc.collect()
+    assert found() is None
