@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from ..earley._large import free
+
 R = TypeVar("R")
 
 
@@ -45,10 +47,13 @@ def kept_by_weight(most: int, weigh: Callable[..., int]) -> Callable[[Callable[.
 def drop_oldest(results: dict[tuple[Any, ...], tuple[R, int]], most: int) -> None:
     """Drop the oldest results until the others weigh no more than `most`. Other threads may do so at the same time."""
     # To make pairs takes memory, so the garbage collector may run, and with it a finalizer that calls the function.
-    entries = list(results.copy().items())
-    total = sum(weight for _, (_, weight) in entries)
-    for arguments, (_, weight) in entries:
+    weights = [(arguments, weight) for arguments, (_, weight) in list(results.copy().items())]
+    total = sum([weight for _, weight in weights])
+    dropped: list[object] = []
+    for arguments, weight in weights:
         if total <= most:
             break
-        results.pop(arguments, None)
+        dropped.append(results.pop(arguments, None))
         total -= weight
+    if dropped:
+        free(dropped)  # a single one may have a hundred thousand parts

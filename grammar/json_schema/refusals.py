@@ -10,6 +10,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ...earley._large import free
 from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
@@ -147,7 +148,7 @@ class Refusals:
 
     def check_numbers(self, numbers: NumberSet) -> None:
         if numbers not in self.tried:
-            number_tree(numbers, self.algebra.options.number_style)
+            free([number_tree(numbers, self.algebra.options.number_style)])  # in pieces, if it is not remembered
             self.tried.add(numbers)
 
     def check_bounds(self, place: Place, keyword: str) -> None:
