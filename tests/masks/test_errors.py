@@ -121,7 +121,7 @@ def test_too_many_lexer_states() -> None:
     text = 'start: "x" LATE | "y" WORD "y"\nLATE: /[ab]*a[ab]{40}/\nWORD: /[ab]+/'
     with limits(split_nodes=10, memory=1 << 30):
         matcher, other = (
-            Matcher(Grammar.from_lark(t, limits=Limits(grammar_bytes=512 << 20)), vocabulary)
+            Matcher(Grammar.from_lark(t, limits=Limits(grammar_bytes=512 << 20, seconds=30)), vocabulary)
             for t in (text, text.replace("{40}", "{2}"))
         )
 
