@@ -228,7 +228,7 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                 else:
                     left -= 1
             if has_own_names:
-                _make_names_plain(made)
+                _make_names_plain(made, what)
         else:
             for index, item in enumerate(made):
                 if not index & 0xFF:
@@ -262,11 +262,14 @@ def _plain(text: str) -> str:
     return str.__str__(text)
 
 
-def _make_names_plain(made: dict[Any, Any]) -> None:
+def _make_names_plain(made: dict[Any, Any], what: str) -> None:
+    """Make the names of an object plain texts. Raises GrammarError if two are the same then, as for a text."""
     members = [(_plain(name) if isinstance(name, str) else name, member) for name, member in made.items()]
     made.clear()
     for piece in pieces(members):
         made.update(piece)
+    if len(made) != len(members):
+        raise GrammarError(f"two names of one object in {what} are the same text, but differ for Python")
 
 
 def _copy(value: Any, most: int) -> Any:

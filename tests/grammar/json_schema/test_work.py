@@ -212,3 +212,14 @@ def test_texts_of_a_subclass_keep_nothing_alive() -> None:
     found = engine()
     gc.collect()
     assert found() is None
+
+
+def test_names_that_are_equal_as_texts_are_refused() -> None:
+    class Word(str):
+        __eq__ = object.__eq__
+        __hash__ = object.__hash__
+
+    properties = {Word("a"): {"type": "integer"}, Word("a"): {"type": "string"}}
+    assert len(properties) == 2
+    with pytest.raises(earleymask.GrammarError, match="two names of one object in the schema"):
+        Grammar.from_json_schema({"properties": properties})
