@@ -904,6 +904,7 @@ cdef class Matcher:
             self.forget()
         self.masks.tidy()
         if self.chart.n_words() > self.chart.collect_at:
+            self.engine.regexes.meter.look_at_clock()       # it may take some milliseconds
             self.chart.collect()
         return 0
 
