@@ -131,9 +131,10 @@ def _text(value: Any) -> str:
 def _name(key: Any) -> str:
     """Return the name of a member whose key is no text: numbers, booleans and null as `json` writes them."""
     try:
-        return next(iter(json.loads(_text({key: 0}))))
+        name: str = next(iter(json.loads(_text({key: 0}))))
     except (TypeError, ValueError):
-        return str(key)
+        name = str(key)
+    return name
 
 
 def _short(value: Any) -> str | None:

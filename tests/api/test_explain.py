@@ -612,7 +612,7 @@ def test_an_ending_that_is_too_long_to_be_written() -> None:
     assert found.gave_up and found.nearest is None and contains(found, "a")
 
 
-@pytest.mark.parametrize("seconds", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("seconds", [0.2, 0.5])
 def test_an_explanation_takes_no_longer_than_a_call_may(seconds: float) -> None:
     """Each of its searches alone would take the whole time."""
     schema = FAMILIES["schema"]["unions"](Random(98806224), 13)
