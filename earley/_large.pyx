@@ -132,14 +132,9 @@ def free(list given, circular=(), nanoseconds=None):
         raise freeing.error
 
 
-cdef bint is_only_one(object one) noexcept:
-    """Return whether nothing refers to an object but the variable of the caller. In a finalizer: whether the last reference
-    is gone; the garbage collector calls finalizers before it drops any."""
-    return only_one(<PyObject*> one)
-
-
 cdef int free_quietly(list given) except -1:
-    """Do the same in a finalizer, which may run anywhere: look at no signals, and begin no thread."""
+    """Empty a list, and free its items in pieces, in a finalizer. That may run anywhere: look at no signals, and begin no
+    thread."""
     cdef Freeing freeing = Freeing()
     freeing.is_quiet = True
     for one in given:
@@ -147,6 +142,12 @@ cdef int free_quietly(list given) except -1:
     one = None
     given.clear()
     return freeing.run(NO_LIMIT)
+
+
+cdef bint is_only_one(object one) noexcept:
+    """Return whether nothing refers to an object but the variable of the caller. In a finalizer: whether the last reference
+    is gone; the garbage collector calls finalizers before it drops any."""
+    return only_one(<PyObject*> one)
 
 
 cdef int leave_rest(Freeing freeing) except -1:

@@ -43,6 +43,7 @@ cdef class Masks:
     # counters
     cdef readonly uint64_t n_unions_known, n_unions_made, n_fallbacks, n_flushes
 
+    # Return the engine. Raises MatcherInUseError while the garbage collector frees it.
     cdef Engine engine(self)
     # Return the mask of a position of a chart. Needs the engine's lock.
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil

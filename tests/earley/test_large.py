@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -158,54 +158,52 @@ def test_other_threads_run_while_the_rules_of_a_grammar_are_freed() -> None:
     assert len(symbols) == 50_000 and n_wakings(engines.clear) > 3
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
-def test_finalized_rules_leave_signals_to_the_caller() -> None:
-    """An exception in a finalizer would be lost."""
+class Interrupted(Exception):
+    pass
 
-    class Interrupted(Exception):
-        pass
+
+@pytest.fixture
+def interrupts() -> Iterator[Callable[[float], None]]:
+    """Return a function: after so many seconds of processor time, a signal comes whose handler raises Interrupted."""
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("the system has no timers that send signals")
 
     def interrupt(*_: object) -> None:
         raise Interrupted
 
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+
+    def later(seconds: float) -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+
+    yield later
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, before)
+
+
+def test_finalized_rules_leave_signals_to_the_caller(interrupts: Callable[[float], None]) -> None:
+    """An exception in a finalizer would be lost."""
     engines = [Engine(Regexes())]
     for _ in range(50_000):
         engines[0].add_lazy("lazy", list, [{j: [j]} for j in range(10)])
-    before = signal.signal(signal.SIGVTALRM, interrupt)
-    try:
-        with pytest.raises(Interrupted):  # noqa: PT012
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0.01)  # of processor time
-            engines.clear()
-            until = time.monotonic() + 10
-            while time.monotonic() < until:
-                pass
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+    with pytest.raises(Interrupted):  # noqa: PT012
+        interrupts(0.01)
+        engines.clear()
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            pass
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
-def test_what_a_handler_raises_is_raised_and_a_thread_frees_the_rest() -> None:
-    class Interrupted(Exception):
-        pass
-
-    def interrupt(*_: object) -> None:
-        raise Interrupted
-
+def test_what_a_handler_raises_is_raised_and_a_thread_frees_the_rest(interrupts: Callable[[float], None]) -> None:
     inner = Node()
     watched = weakref.ref(inner)
     given = [[inner, *[{i: [i]} for i in range(300_000)]]]
     del inner
-    before = signal.signal(signal.SIGVTALRM, interrupt)
-    try:
-        with pytest.raises(Interrupted):  # noqa: PT012
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0.005)  # of processor time
-            free(given)
-            while True:
-                pass
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+    with pytest.raises(Interrupted):  # noqa: PT012
+        interrupts(0.005)
+        free(given)
+        while True:
+            pass
     assert given == [] and becomes(lambda: watched() is None)
 
 

@@ -384,7 +384,7 @@ class Siege:
 
     def do_constraint(self, matcher: Matcher) -> None:
         tokens = matcher.tokens
-        seconds = self.limits.load_seconds + self.limits.seconds * (len(tokens) + 1)  # see `Grammar.engine`
+        seconds = self.limits.load_seconds + self.limits.seconds * (len(tokens) + 1)  # it may load it again
         self.call("constraint", lambda: Constraint(matcher.grammar, self.vocabulary).mask(tokens), seconds)
 
     def do_deep(self, matcher: Matcher, left: int) -> None:
