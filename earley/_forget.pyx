@@ -98,15 +98,16 @@ cdef bint has_room(Engine engine, Collection marks, list charts) except -1:
     cdef Meter meter = engine.regexes.meter
     cdef Chart chart
     cdef size_t i, n_states = 0, n_nodes = 0, n_words = 0, n_bytes
-    for i in range(engine.lexer.states.n):
-        n_states += marks.states[i]
-    for i in range(engine.regexes.nodes.n):
-        if marks.nodes[i]:
-            n_nodes += 1
-            n_words += 4 + engine.regexes.nodes.starts[i + 1] - engine.regexes.nodes.starts[i]
-    for i in range(engine.skeletons.skeletons.n):
-        if marks.skeletons[i]:
-            n_words += 4 + engine.skeletons.skeletons.starts[i + 1] - engine.skeletons.skeletons.starts[i]
+    with nogil:
+        for i in range(engine.lexer.states.n):
+            n_states += marks.states[i]
+        for i in range(engine.regexes.nodes.n):
+            if marks.nodes[i]:
+                n_nodes += 1
+                n_words += 4 + engine.regexes.nodes.starts[i + 1] - engine.regexes.nodes.starts[i]
+        for i in range(engine.skeletons.skeletons.n):
+            if marks.skeletons[i]:
+                n_words += 4 + engine.skeletons.skeletons.starts[i + 1] - engine.skeletons.skeletons.starts[i]
     for chart in charts:
         # Without their positions, histories are no smaller.
         if chart.n_bytes() > (meter.most_matcher_bytes - min(meter.most_matcher_bytes, chart.histories.n_bytes)) // 2:

@@ -9,6 +9,7 @@ Not here: unions (`_unions`), derivatives (`_regex`).
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
+from libc.string cimport memset
 
 from earleymask.earley._choices cimport have_ended, least_left
 from earleymask.earley._meter cimport exceeds, learned_bytes, spend_steps
@@ -472,15 +473,15 @@ cdef class Nodes:
                 self.refer(i - 1, marks, NULL)
 
     cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil:
-        cdef size_t i, n = self.nodes.n
-        keep_marked(self.nodes, marks, map_)
-        for i in range(n):
+        cdef size_t i, n = self.nodes.n, n_in_place = keep_marked(self.nodes, marks, map_)
+        for i in range(n_in_place, n):
             if marks[i]:                                # SAFETY: entries only move down
                 self.flags[map_[i]] = self.flags[i]
                 self.depths[map_[i]] = self.depths[i]
-        for i in range(self.nodes.n):
-            self.first_edge[i] = NONE
+        # Nodes that stay in place refer to older ones, which do so, too. A grammar may have a million of them.
+        for i in range(n_in_place, self.nodes.n):
             self.refer(i, NULL, map_)                   # old and new ids ascend alike, so sorted nodes stay sorted
+        memset(self.first_edge, 0xFF, self.nodes.n * sizeof(uint32_t))
         trim(self.nodes)
         self.refer_from_programs(NULL, map_)
         rehash(self.cut_programs)

@@ -121,9 +121,10 @@ cdef class Sequences:
     cdef size_t n_bytes(self) noexcept nogil
 
 
-# Drop the entries that are not marked and move the others down, in their order; map_[old id] becomes the new id. Then
-# their words may be changed in place, and `rehash` makes the table usable again. Neither can fail.
-cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noexcept nogil
+# Drop the entries that are not marked and move the others down, in their order; map_[old id] becomes the new id. Return how
+# many entries, from the first on, have stayed where they were. Then their words may be changed in place, and `rehash` makes
+# the table usable again. Neither can fail.
+cdef size_t keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noexcept nogil
 cdef void rehash(Sequences table) noexcept nogil
 # The two parts of `rehash`: the first gives memory back; the second takes long, and changes nothing but what `intern` and
 # `find` read.

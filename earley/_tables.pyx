@@ -4,7 +4,7 @@ Not here: what the words mean. `_nodes`, `_lexer`, `_skeletons` and `_chart` say
 """
 
 from libc.stdlib cimport free
-from libc.string cimport memcmp, memcpy, memmove, memset
+from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from earleymask.earley._meter cimport exceeds, give_back, pause, spend_steps, take_here
 from earleymask.trie._memory cimport enlarged, malloc, shrunk, zeroed
@@ -185,9 +185,13 @@ cdef int sequences_rehash(Sequences table) except -1 nogil:
     return 0
 
 
-cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noexcept nogil:
-    cdef size_t i, start, end, n = 0, n_words = 0
-    for i in range(table.n):
+cdef size_t keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noexcept nogil:
+    cdef const void* unmarked = memchr(marks, 0, table.n)
+    cdef size_t i, start, end, n_in_place = table.n if unmarked == NULL else <const uint8_t*> unmarked - marks
+    cdef size_t n = n_in_place, n_words = table.starts[n_in_place]
+    for i in range(n_in_place):
+        map_[i] = <uint32_t> i
+    for i in range(n_in_place, table.n):
         start = table.starts[i]
         end = table.starts[i + 1]
         map_[i] = NONE
@@ -201,6 +205,7 @@ cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noe
     table.starts[n] = n_words
     table.words.n = n_words
     table.n = <uint32_t> n
+    return n_in_place
 
 
 cdef void rehash(Sequences table) noexcept nogil:
