@@ -37,6 +37,7 @@ cdef struct Level:
     Words tokens
     Words marks                 # i, trie node
     Words pops                  # i, places
+    size_t n_bytes              # of these words, as they were when last counted in `level_bytes`
 
 cdef class Answers:
     cdef Rules rules
@@ -81,7 +82,8 @@ cdef class Answers:
     cdef uint32_t visit, last_visit
     cdef Path path                  # of a walk
     cdef uint64_t budget            # steps that the current mask may still take
-    cdef size_t most_bytes          # limit of the bytes that parts and bitmaps may take after it
+    cdef size_t most_bytes          # limit of what `n_held` may be after it
+    cdef size_t level_bytes         # of the words of all levels
 
     # counters
     cdef readonly uint64_t n_asked, n_answered, n_nodes
@@ -98,6 +100,9 @@ cdef class Answers:
 
     cdef int spend(self, uint64_t n) except -1 nogil
     cdef int look_at_memory(self) except -1 nogil
+    cdef size_t n_held(self) noexcept nogil
+    cdef void count_level(self, Level* level) noexcept nogil
+    cdef int free_scratch(self) except -1
     cdef int new_visit(self) except -1 nogil
     cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
     cdef Level* push_level(self) except NULL nogil

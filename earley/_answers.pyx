@@ -56,6 +56,8 @@ cdef enum:
     MANY_ALIKE = 8              # so many terminals with the same outcome are asked as one
     MAX_VISITS = 64             # entries of one visit that are in the list `visits`; further ones are in a map
     GROWTH = 32 << 20           # bytes that one mask may add to what is remembered; beyond this the walk makes it
+    MANY_POPS = 1 << 16         # words of a level after which it is counted before its end
+    MOST_SCRATCH = 4 << 20      # bytes of scratch memory that are kept from mask to mask
     STEP = 16                   # the cost of a question or a part by itself, in trie nodes
 
 # The fewest trie nodes below a node at which each terminal is asked by itself.
@@ -122,7 +124,7 @@ cdef class Answers:
     cdef int begin(self) except -1 nogil:
         self.depth = 0
         self.budget = BUDGET
-        self.most_bytes = self.parts.n_bytes() + self.bitmaps.n_bytes() + GROWTH
+        self.most_bytes = self.n_held() + GROWTH
         if self.visited.n > 1 << 14:
             self.visited.clear()
         self.n_visits = 0
@@ -137,11 +139,35 @@ cdef class Answers:
         return spend_steps(self.regexes.meter, n)
 
     cdef int look_at_memory(self) except -1 nogil:
-        """Fail if the mask has added too much memory. To be called after a part, rests or a bitmap may have been
-        made."""
-        if exceeds(self.parts.n_bytes() + self.bitmaps.n_bytes(), self.most_bytes):
+        """Fail if the mask has added too much memory. To be called after a part, rests or an answer may have been
+        made, and while a level grows large."""
+        if exceeds(self.n_held(), self.most_bytes):
             with gil:
                 raise LimitError(f"mask: more than {GROWTH} bytes would be remembered for it")
+        return 0
+
+    cdef size_t n_held(self) noexcept nogil:
+        """Return the bytes of all that one mask may add."""
+        return (self.parts.n_bytes() + self.bitmaps.n_bytes() + (self.tokens.n + self.pops.n) * sizeof(uint32_t)
+                + self.visited.n_bytes() + self.visits_capacity * sizeof(uint64_t) + self.level_bytes)
+
+    cdef void count_level(self, Level* level) noexcept nogil:
+        cdef size_t before = level.n_bytes
+        level.n_bytes = (level.tokens.capacity + level.marks.capacity + level.pops.capacity) * sizeof(uint32_t)
+        self.level_bytes += level.n_bytes - before
+
+    cdef int free_scratch(self) except -1:
+        """Free the scratch memory of masks if one of them has made it large. To be called between masks."""
+        cdef size_t i
+        if self.level_bytes + self.visited.n_bytes() + self.visits_capacity * sizeof(uint64_t) <= MOST_SCRATCH:
+            return 0
+        self.visited = Map()
+        for i in range(self.n_levels):
+            free_level(self.levels + i)
+        self.n_levels = self.level_bytes = 0
+        free(self.visits)
+        self.visits = NULL
+        self.n_visits = self.visits_capacity = 0
         return 0
 
     cdef int new_visit(self) except -1 nogil:
@@ -539,6 +565,9 @@ cdef class Answers:
         cdef Answer a = self.entries[answer]
         cdef Level* level = self.levels + self.depth - 1
         cdef uint32_t i, continuation, places, variable
+        if level.pops.n > MANY_POPS:
+            self.count_level(level)
+            self.look_at_memory()
         self.add_tokens(a.bits, self.tokens.data + a.tokens, a.n_tokens)
         for i in range(a.n_pops):
             continuation = continuation_at(self.template, row, pop_number(self, &a, i))
@@ -576,7 +605,6 @@ cdef class Answers:
             for i in range(level.tokens.n):
                 mask_allow(level.bits, level.tokens.data[i])
             answer.bits = self.bitmaps.intern(level.bits)
-            self.look_at_memory()
             memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
             level.dense = False
         else:
@@ -589,6 +617,8 @@ cdef class Answers:
         words_extend(&self.pops, level.pops.data, level.pops.n)
         self.entries[self.n_entries] = answer
         self.n_entries += 1
+        self.count_level(level)
+        self.look_at_memory()
         return <uint32_t> (self.n_entries - 1)
 
     cdef int group_marks(self, Level* level) except -1 nogil:
@@ -695,6 +725,7 @@ cdef class Answers:
         return (self.bitmaps.n_bytes() + self.places.n_bytes() + self.questions.n_bytes() + self.starts.n_bytes()
                 + self.states_without.n_bytes() + self.states_of_items.n_bytes() + self.part_of.n_bytes()
                 + (self.answer_of.n + self.tokens.n + self.pops.n + self.items.n + self.adopted.n) * sizeof(uint32_t)
+                + self.visited.n_bytes() + self.visits_capacity * sizeof(uint64_t) + self.level_bytes
                 + self.n_entries * sizeof(Answer) + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
                 + self.n_levels * self.trie.n_words * sizeof(uint32_t))
 

@@ -109,6 +109,9 @@ cdef class Masks:
         if n_asked == self.n_looked:
             return 0
         self.n_looked = n_asked
+        self.answers.free_scratch()
+        if self.modest is not None:
+            self.modest.free_scratch()
         if self.answers.template.n_words() > TEMPLATE_WORDS:
             self.answers.template.clear()
         if self.modest is not None and self.modest.template.n_words() > TEMPLATE_WORDS:
