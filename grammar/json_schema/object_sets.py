@@ -12,8 +12,10 @@ shape left, that shape is intersected with the one beside the clauses.
 
 from __future__ import annotations
 
+from operator import is_
 from typing import TYPE_CHECKING
 
+from ...earley._large import untrack
 from ...earley._meter import tick
 from ..errors import GrammarLimitError
 from ..loading import once
@@ -272,7 +274,11 @@ class ObjectSets(OfAlgebra):
                     return None
                 if beyond is not None:
                     left[beyond] = True
-        return tuple(left)
+        if len(left) == len(clause) and all(map(is_, left, clause)):
+            return clause  # shapes with a hundred clauses differ in few of them
+        made = tuple(left)
+        untrack(made)  # see `ObjectShape`
+        return made
 
     def relative(self, base: ObjectShape, shape: ObjectShape) -> ObjectShape | None:
         """Return what the shape demands beyond `base`; ANY_OBJECT if that is nothing. Return None if it is quick
