@@ -15,6 +15,7 @@ attributes.
 
 from __future__ import annotations
 
+from ...earley._large import untrack
 from ...earley._meter import tick
 
 Ranges = tuple[tuple[int, int], ...]
@@ -270,6 +271,12 @@ class Automaton(Node):
     states: tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]
 
     def __init__(self, states: tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]) -> None:
+        for state in states:  # numbers that are no multiples of some hundreds have a million edges
+            tick()
+            for edge in state[1]:
+                untrack(edge)
+            untrack(state[1])
+            untrack(state)
         self.states = states
 
     def _fields(self) -> tuple[object, ...]:
