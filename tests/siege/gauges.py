@@ -50,11 +50,37 @@ def growth(before: int) -> int:
     return max(0, _status("VmHWM") - before) if before else 0
 
 
+class RunDelay:
+    """How long the thread that makes this object could run but had no core, in seconds. 0 if the system does not tell
+    (outside Linux)."""
+
+    def __init__(self) -> None:
+        self.text = ctypes.create_string_buffer(96)
+        try:
+            self.file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        except OSError:
+            self.file = -1
+            return
+        self.read = ctypes.PyDLL(None).pread  # does not give the interpreter's lock away: that would be one more wait for it
+        self.read.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64]
+        self.read.restype = ctypes.c_ssize_t
+
+    def __call__(self) -> float:
+        if self.file < 0 or self.read(self.file, self.text, len(self.text), 0) <= 0:
+            return 0.0
+        return int(self.text.value.split()[1]) / 1e9  # "time on a core, time waiting for one, number of turns"
+
+    def close(self) -> None:
+        if self.file >= 0:
+            os.close(self.file)
+
+
 class Bystander:
     """A thread that makes masks of another grammar while the main thread works, and notes how late it wakes in a call.
 
     Both the time and the processor time of the main thread between two wakings are taken, and the lesser one counts, as
-    in `bench.pauses`: so neither other processes nor a late system look like a lock that is held. Full garbage
+    in `bench.pauses`: so neither other processes nor a late system look like a lock that is held. The time in which the
+    bystander could run, but has no core, is left out: each core may have a worker, which goes on meanwhile. Full garbage
     collections are left out: they visit all objects of the process, whoever has made them. The longest one in a call of
     a matcher is noted: it visits little but what texts have added to the grammar, since each attack freezes the rest.
     """
@@ -64,6 +90,7 @@ class Bystander:
         self.longest = 0.0
         self.longest_in = self.name = ""
         self.collected = self.collecting_since = 0.0  # seconds of full garbage collections
+        self.collecting_cpu = 0.0
         self.longest_collection, self.collected_in = 0.0, ""
         self.begin = self.end = 0.0  # of the latest call, by `time.perf_counter`
         self.is_stopped = False
@@ -75,17 +102,19 @@ class Bystander:
     def run(self) -> None:
         with suppress(OSError):  # only root may
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)
-        wall, cpu, collected = time.perf_counter(), time.clock_gettime(self.clock), 0.0
+        run_delay = RunDelay()
+        wall, cpu, collected, delay = time.perf_counter(), time.clock_gettime(self.clock), 0.0, run_delay()
         while not self.is_stopped:
             time.sleep(0.0005)
             self.matcher.fill_bitmask(self.row)
-            wall_before, cpu_before, collected_before = wall, cpu, collected
-            collected = self.in_collections()
+            wall_before, cpu_before, collected_before, delay_before = wall, cpu, collected, delay
+            collected, delay = self.in_collections(), run_delay()
             wall, cpu = time.perf_counter(), time.clock_gettime(self.clock)
             within_call = min(wall, self.end) - max(wall_before, self.begin)
-            held = min(within_call, cpu - cpu_before) - (collected - collected_before)
+            held = min(within_call, cpu - cpu_before) - (collected - collected_before) - (delay - delay_before)
             if held > self.longest:
                 self.longest, self.longest_in = held, self.name
+        run_delay.close()
 
     @contextmanager
     def call(self, name: str = "") -> Iterator[None]:
@@ -100,9 +129,9 @@ class Bystander:
     def collecting(self, phase: str, info: dict[str, int]) -> None:
         if info["generation"] == 2:
             if phase == "start":
-                self.collecting_since = time.perf_counter()
+                self.collecting_since, self.collecting_cpu = time.perf_counter(), time.thread_time()
             else:
-                took = time.perf_counter() - self.collecting_since
+                took = min(time.perf_counter() - self.collecting_since, time.thread_time() - self.collecting_cpu)
                 self.collected, self.collecting_since = self.in_collections(), 0.0
                 if took > self.longest_collection and self.end == math.inf and self.name != "load":
                     self.longest_collection, self.collected_in = took, self.name
