@@ -61,7 +61,8 @@ class RunDelay:
         except OSError:
             self.file = -1
             return
-        self.read = ctypes.PyDLL(None).pread  # does not give the interpreter's lock away: that would be one more wait for it
+        # Unlike `os.pread`, this does not give the interpreter's lock away: that would be one more wait for it.
+        self.read = ctypes.PyDLL(None).pread
         self.read.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64]
         self.read.restype = ctypes.c_ssize_t
 
@@ -79,8 +80,8 @@ class Bystander:
     """A thread that makes masks of another grammar while the main thread works, and notes how late it wakes in a call.
 
     Both the time and the processor time of the main thread between two wakings are taken, and the lesser one counts, as
-    in `bench.pauses`: so neither other processes nor a late system look like a lock that is held. The time in which the
-    bystander could run, but has no core, is left out: each core may have a worker, which goes on meanwhile. Full garbage
+    in `bench.pauses`: so neither other processes nor a late system look like a lock that is held. The time in which
+    the bystander could run but has no core is left out: each core may have a worker that goes on meanwhile. Full garbage
     collections are left out: they visit all objects of the process, whoever has made them. The longest one in a call of
     a matcher is noted: it visits little but what texts have added to the grammar, since each attack freezes the rest.
     """
