@@ -81,9 +81,10 @@ class Bystander:
 
     Both the time and the processor time of the main thread between two wakings are taken, and the lesser one counts, as
     in `bench.pauses`: so neither other processes nor a late system look like a lock that is held. The time in which
-    the bystander could run but has no core is left out: each core may have a worker that goes on meanwhile. Full garbage
-    collections are left out: they visit all objects of the process, whoever has made them. The longest one in a call of
-    a matcher is noted: it visits little but what texts have added to the grammar, since each attack freezes the rest.
+    the bystander could run but has no core is left out: each core may have a worker that goes on meanwhile. So are
+    full garbage collections: they visit all objects of the process, whoever has made them. The longest one in a call
+    of a matcher is noted: it visits little but what texts have added to the grammar, since each attack freezes the
+    rest.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
