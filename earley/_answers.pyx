@@ -57,12 +57,13 @@ cdef enum:
     MAX_VISITS = 64             # entries of one visit that are in the list `visits`; further ones are in a map
     GROWTH = 32 << 20           # bytes that one mask may add to what is remembered; beyond this the walk makes it
     MANY_POPS = 1 << 16         # words of a level after which it is counted before its end
-    MOST_SCRATCH = 4 << 20      # bytes of scratch memory that are kept from mask to mask
     STEP = 16                   # the cost of a question or a part by itself, in trie nodes
 
 # The fewest trie nodes below a node at which each terminal is asked by itself.
 # PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
 cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
+# Bytes of scratch memory that are kept from mask to mask. Few in debug builds, so that it is freed all the time.
+cdef size_t MOST_SCRATCH = 1 << 12 if DEBUG else 4 << 20
 # Trie nodes that one mask may visit; beyond this the merged walk makes it.
 cdef uint64_t BUDGET = 1 << 22
 
