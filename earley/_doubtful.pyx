@@ -4,7 +4,8 @@ The text of a *followed* terminal decides what may follow it (`Engine.add_follow
 have in common, so for them one symbol stands for everything that may follow. Then a mask may hold a token in which such
 a lexeme ends and continues as its text does not allow: the end of a key, its value, and the same key again. The front
 end gives regexes that all such tokens match, see `Engine.set_doubtful`. They are few and short; each of them that is in
-a mask is tried, byte by byte, on the rows of the matcher, which know the text (`Masks.look_through`).
+a mask, and in which a lexeme that is under way can end, is tried, byte by byte, on the rows of the matcher, which know
+the text (`Masks.look_through`).
 """
 
 from libc.stdint cimport uint64_t

@@ -73,6 +73,7 @@ cdef class Masks:
     cdef void clear_refused(self, uint32_t* words) noexcept nogil
     cdef int try_doubtful(self, Chart chart, uint32_t position, const Mask* mask, uint32_t which) except -1 nogil
     cdef int find_doubtful(self, uint32_t which) except -1
+    cdef bint ends_lexeme(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil
     cdef bint is_extra(self, uint32_t token) noexcept nogil
     cdef bint leads_on(self, Chart chart, uint32_t position, uint32_t token) except? -1 nogil
     cdef Mask* new_union(self) except NULL nogil

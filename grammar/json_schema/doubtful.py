@@ -5,8 +5,9 @@ followed terminals (`Engine.add_followed`). A mask is made as if their texts did
 only if such a lexeme ends in the token, and then as much follows as it takes for the text to matter:
 
 - After an item, the next item may be refused, so a comma follows.
-- After a key, the same key may be refused, so a comma and a quote follow. If no other key is left, the comma is.
-  That can only be if patterns bound which keys an object may have.
+- After a key, the same key may be refused, so a comma and a whole key follow: any beginning of a key is the beginning
+  of other keys, too. If patterns bound which keys an object may have, perhaps no other key is left, or none that
+  begins so. Then the comma may be refused, or any part of a key.
 - After one of many names, another value may follow than after the others, so anything does.
 - After a part of an item that no earlier item has at this place, the item differs from all of them. So nothing is
   refused before the item has ended and a comma follows.
@@ -37,7 +38,7 @@ _NUMBER = r".*[0-9]" + _SPACE
 """What a token has from its beginning to the end of a text or number that is whole in it, and white space."""
 _KEY_AND_MORE = r".*:.+"
 _COMMA = r".*,.*"
-_NEXT_KEY = rf'.*,{_SPACE}".*'
+_NEXT_KEY = rf'.*,{_SPACE}".*".*'
 _KEY_OR_COMMA = rf'.*,{_SPACE}(?:".*)?'
 _NEXT_ITEM = r".*[}\]].*,.*"
 _NEXT_ITEM_HERE = r"[}\]].*,.*"
