@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from . import ROOT
 from .engines import Earleymask, Engine, engines
 from .harness import vocabularies
 from .harness.children import keep_to_one_core
@@ -120,6 +121,16 @@ def serve(connection: Connection, job: Job) -> None:
 
 
 @contextmanager
+def root_importable() -> Iterator[None]:
+    """Let new processes import `bench`, which takes the root off `sys.path` again, as it did here."""
+    sys.path.append(str(ROOT))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(ROOT))
+
+
+@contextmanager
 def processes(jobs: Sequence[Job]) -> Iterator[tuple[dict[str, Connection], dict[str, str]]]:
     """Start a process for each job. Return the connections by engine, and why other engines are missing."""
     context = multiprocessing.get_context("spawn")
@@ -130,7 +141,8 @@ def processes(jobs: Sequence[Job]) -> Iterator[tuple[dict[str, Connection], dict
         for job in jobs:
             connection, theirs = context.Pipe()
             process = context.Process(target=serve, args=(theirs, job), daemon=True)
-            process.start()
+            with root_importable():
+                process.start()
             theirs.close()
             started.append(process)
             why = connection.recv()
