@@ -18,21 +18,22 @@ from earleymask.trie._trie cimport TokenTrie, node_t
 
 cdef enum:
     AT_ROOT = 0                 # the first list of places: the root of the trie
-    FEW = 384                   # the most tokens of an answer or a mask that is a list instead of a bitmap
+    FEW = 384                   # the most tokens of an answer or a mask that are a list, beside a bitmap or instead of one
 
 # What a row of some skeleton, with a lexeme in some state, allows at some places: tokens, and questions to the rows
 # from which its continuations come.
 cdef struct Answer:
-    uint32_t* bits              # a bitmap, owned by `bitmaps`, or NULL and
-    uint32_t tokens             # start in `tokens`
+    const uint32_t* bits        # a bitmap, owned by `bitmaps` or by a part, or NULL; and
+    uint32_t tokens             # start in `tokens`: tokens that the bitmap lacks
     uint32_t n_tokens
     uint32_t pops               # start in `pops`: i, places; the i-th continuation is complete, ask about these places
     uint32_t n_pops
 
 # An answer that is being computed.
 cdef struct Level:
+    const uint32_t* shared      # the only bitmap so far, or NULL
     uint32_t* bits
-    bint dense                  # bits are in use
+    bint dense                  # bits are in use, and `shared` is not
     uint32_t position           # of the template: one live pair, the row and lexer state of the question
     Words tokens
     Words marks                 # i, trie node
@@ -128,6 +129,7 @@ cdef class Answers:
     cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil
     cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil
     cdef int add_tokens(self, const uint32_t* bits, const uint32_t* tokens, uint32_t n_tokens) except -1 nogil
+    cdef void make_dense(self, Level* level) noexcept nogil
     cdef uint32_t record(self) except? 0xFFFFFFFF nogil
     cdef int group_marks(self, Level* level) except -1 nogil
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil

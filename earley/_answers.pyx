@@ -24,7 +24,7 @@ dropped one by one: `_masks` replaces all of them. All functions need the engine
 """
 
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from earleymask.earley._chart cimport (
     DEAD, MET, NO_TABLE, UNKNOWN, continuation_at, path_allocate, path_free, skeleton_of,
@@ -40,7 +40,7 @@ from earleymask.earley._tables cimport (
     NONE, byteset_has, radix_sort, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
 )
 from earleymask.earley._template cimport mark_of, marks_at, n_marks_of, rest_of
-from earleymask.trie._bitmask cimport mask_allow
+from earleymask.trie._bitmask cimport mask_allow, mask_allows
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
@@ -267,6 +267,7 @@ cdef class Answers:
         elif level.dense:                               # an error has left it so
             memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
         level.dense = False
+        level.shared = NULL
         level.tokens.n = level.marks.n = level.pops.n = 0
         self.depth += 1
         self.n_levels = max(self.n_levels, self.depth)
@@ -422,7 +423,7 @@ cdef class Answers:
                     regex = self.regexes.make_union(base)
                     if self.stays:
                         part = self.part(node, regex)
-                        self.add_tokens(part.bits, part.tokens, part.n_tokens)
+                        self.add_tokens(part.bits, part.tokens, part.n_tokens if part.bits == NULL else 0)
                     else:
                         self.by_regex(skeleton, terminal_at(self.lexer, state, <uint32_t> keys[k]), node, regex)
                     k = end
@@ -440,7 +441,7 @@ cdef class Answers:
     cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil:
         cdef uint32_t outcome, places, other, row, words[2]
         cdef Part* part = self.part(node, regex)
-        self.add_tokens(part.bits, part.tokens, part.n_tokens)
+        self.add_tokens(part.bits, part.tokens, part.n_tokens if part.bits == NULL else 0)
         if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
             return 0
         if self.rules.symbols[terminal].role == SURE or (self.stays and self.rules.symbols[terminal].role == COVERED):
@@ -582,33 +583,53 @@ cdef class Answers:
         return 0
 
     cdef inline int add_tokens(self, const uint32_t* bits, const uint32_t* tokens, uint32_t n_tokens) except -1 nogil:
-        """Add a bitmap, or if it is NULL a list, to the tokens of the current answer."""
+        """Add a bitmap, unless it is NULL, and a list to the tokens of the current answer."""
+        # PERF: the first bitmap is not copied. Inside a string an answer is the part of the string, which all grammars
+        # share, and a few tokens that end it. To copy, unite and hash 16 KB for each took half of the time of such answers.
         cdef Level* level = self.levels + self.depth - 1
         cdef uint32_t* united = level.bits
         cdef size_t w
-        if bits == NULL:
-            return words_extend(&level.tokens, tokens, n_tokens)
-        level.dense = True
+        words_extend(&level.tokens, tokens, n_tokens)
+        if bits == NULL or bits == level.shared:
+            return 0
+        if level.shared == NULL and not level.dense:
+            level.shared = bits
+            return 0
+        self.make_dense(level)
         for w in range(self.trie.n_words):
             united[w] |= bits[w]
         return 0
+
+    cdef void make_dense(self, Level* level) noexcept nogil:
+        """Copy the bitmap of a level, if it has one, so that tokens can be added to it."""
+        if level.shared != NULL:
+            memcpy(level.bits, level.shared, self.trie.n_words * sizeof(uint32_t))
+            level.shared = NULL
+        level.dense = True
 
     cdef uint32_t record(self) except? 0xFFFFFFFF nogil:
         """Enter the answer of the topmost level and return its index."""
         cdef Level* level = self.levels + self.depth - 1
         cdef Answer answer
-        cdef uint32_t i
+        cdef uint32_t i, n = 0
         self.group_marks(level)
         reserve(<void**> &self.entries, &self.entries_capacity, self.n_entries + 1, sizeof(Answer))
         memset(&answer, 0, sizeof(Answer))
+        if level.shared != NULL:
+            for i in range(level.tokens.n):
+                if not mask_allows(level.shared, level.tokens.data[i]):
+                    level.tokens.data[n] = level.tokens.data[i]
+                    n += 1
+            level.tokens.n = n
         if level.dense or level.tokens.n > FEW:
-            level.dense = True
+            self.make_dense(level)
             for i in range(level.tokens.n):
                 mask_allow(level.bits, level.tokens.data[i])
             answer.bits = self.bitmaps.intern(level.bits)
             memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
             level.dense = False
         else:
+            answer.bits = level.shared
             answer.tokens = <uint32_t> self.tokens.n
             answer.n_tokens = <uint32_t> level.tokens.n
             words_extend(&self.tokens, level.tokens.data, level.tokens.n)

@@ -21,8 +21,8 @@ cdef enum:
 
 # A remembered mask: text tokens only, duplicates included.
 cdef struct Mask:
-    uint32_t* bits              # words of a bitmap, or NULL and
-    uint32_t* tokens            # ids
+    const uint32_t* bits        # words of a bitmap, or NULL; and
+    uint32_t* tokens            # ids that the bitmap lacks, ascending
     uint32_t n_tokens
 
 # The way down a trie: by depth, the position there and the offset of its table in `tables`.

@@ -49,6 +49,7 @@ cdef enum:
     EXTRA = 0x80000000          # added to an entry of `ids` that is no answer but a token in `extras`
     EXTRA_SET = 0xC0000000      # added to an entry of `ids` that is a set in `extra_sets`
     MANY = 16                   # more tokens than so many times MOST_TRIED are tried in one walk over the trie
+    MOST_DUPLICATES = 64        # a vocabulary with more of them (tokens spelled alike) has its masks as bitmaps of their own
     TEMPLATE_WORDS = 1 << 20    # the template is cleared when its rows, continuations and positions take more words
 
 # Bytes that may be remembered for one vocabulary: parts, and the answers and masks of all grammars.
@@ -240,6 +241,8 @@ cdef class Masks:
             while bits:
                 n_doubtful += 1
                 bits &= bits - 1
+        for i in range(mask.n_tokens):
+            n_doubtful += not mask_allows(self.scratch, mask.tokens[i])
         if n_doubtful > MOST_TRIED and self.modest.stays:
             with gil:
                 self.modest = Answers(self.engine(), self.trie, self.modest, True)
@@ -254,7 +257,7 @@ cdef class Masks:
                 token = <uint32_t> (32 * w) + lowest_bit(bits)
                 bits &= bits - 1
                 self.try_token(chart, position, token)
-        for i in range(mask.n_tokens if mask.bits == NULL else 0):
+        for i in range(mask.n_tokens):
             if not mask_allows(self.scratch, mask.tokens[i]):
                 self.try_token(chart, position, mask.tokens[i])
         return self.without_tokens(mask)
@@ -496,6 +499,7 @@ cdef class Masks:
         cdef uint32_t known
         cdef Answer* answer
         cdef Mask* mask
+        cdef const uint32_t* shared = NULL
         cdef uint32_t* bits
         cdef uint32_t* tokens
         cdef bint dense = False
@@ -509,9 +513,11 @@ cdef class Masks:
         for i in range(n):
             answer = self.answers.entries + self.ids.data[i]
             total += answer.n_tokens
-            dense |= answer.bits != NULL
+            dense |= shared != NULL and answer.bits != NULL and answer.bits != shared
+            if answer.bits != NULL:
+                shared = answer.bits
         # The union is entered last, so that an error leaves no union without its mask.
-        if dense or total > FEW or self.extra_sets.n:
+        if dense or total > FEW or self.extra_sets.n or self.trie.n_duplicates > MOST_DUPLICATES:
             self.scratch_from_answers(self.answers, n)
             bits = self.answers.bitmaps.intern(self.scratch)
             mask = self.new_union()
@@ -524,12 +530,15 @@ cdef class Masks:
         sort_unique(&self.tokens)                       # an answer may have a token twice
         total = self.tokens.n
         for i in range(self.trie.n_duplicates):
-            if has_word(self.tokens.data, total, self.trie.duplicates[2 * i]):
+            if (has_word(self.tokens.data, total, self.trie.duplicates[2 * i])
+                    or (shared != NULL and mask_allows(shared, self.trie.duplicates[2 * i]))):
                 words_push(&self.tokens, self.trie.duplicates[2 * i + 1])
         words_extend(&self.tokens, self.extras.data, self.extras.n)
+        sort_unique(&self.tokens)
         tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
         try:
             mask = self.new_union()
+            mask.bits = shared
             mask.n_tokens = <uint32_t> self.tokens.n
             mask.tokens = tokens
             tokens = NULL
@@ -580,9 +589,8 @@ cdef class Masks:
             memset(scratch, 0, n_words * sizeof(uint32_t))
         for i in range(n):
             answer = answers.entries + self.ids.data[i]
-            if answer.bits == NULL:
-                for k in range(answer.n_tokens):
-                    mask_allow(scratch, answers.tokens.data[answer.tokens + k])
+            for k in range(answer.n_tokens):
+                mask_allow(scratch, answers.tokens.data[answer.tokens + k])
         for k in range(self.trie.n_duplicates):
             if mask_allows(scratch, self.trie.duplicates[2 * k]):
                 mask_allow(scratch, self.trie.duplicates[2 * k + 1])
@@ -609,8 +617,8 @@ cdef class Masks:
 
 
 cdef bint allows(const Mask* mask, uint32_t token) noexcept nogil:
-    if mask.bits != NULL:
-        return mask_allows(mask.bits, token)
+    if mask.bits != NULL and mask_allows(mask.bits, token):
+        return True
     return has_word(mask.tokens, mask.n_tokens, token)
 
 

@@ -223,8 +223,8 @@ cdef class Matcher:
                 memcpy(words, mask.bits, n_bytes)
             else:
                 memset(words, 0, n_bytes)
-                for i in range(mask.n_tokens):
-                    mask_allow(words, mask.tokens[i])
+            for i in range(mask.n_tokens):
+                mask_allow(words, mask.tokens[i])
         finally:
             if locked:
                 self.release()

@@ -6,13 +6,15 @@ the order of alternatives. The expected mask is that of a vocabulary without oth
 
 from __future__ import annotations
 
+import json
 from random import Random
 
 import numpy as np
 import pytest
 
 from earleymask import Grammar, Matcher, Vocabulary
-from support.mask_paths import agreed, all_strings, limits, pieces_of
+from support.mask_paths import agreed, all_strings, filled, limits, pieces_of
+from support.vocabularies import load
 
 ALIKE = [
     "/a+/", "/a*b/", "/a{1,3}/", "/a{1,4}/", "/a{2,}/", "/[ab]+/", "/[abc]+/", "/[a-é]+/", "/[a-è]+/", "/[^a]+/",
@@ -121,3 +123,18 @@ def test_grammars_in_any_order() -> None:
         with limits(split_nodes=rng.choice([1, 5, 30])):
             for text in rng.sample(texts, len(texts)):
                 same_as_alone(text, shared, rng, 5)
+
+
+def test_answers_within_strings_share_the_bitmap_of_the_string() -> None:
+    """After each of these strings something else follows, so each has answers of its own. Their bitmaps are all that of
+    the part of any string, and what differs is a list of tokens."""
+    vocabulary = load("tekken")
+    names = [f"name{i}" for i in range(12)]
+    grammar = Grammar.from_json_schema({"properties": {name: {"type": "string"} for name in names}, "required": names})
+    matcher = Matcher(grammar, vocabulary)
+    by_bytes = {vocabulary.token_bytes(i): i for i in range(vocabulary.size)}
+    for byte in json.dumps(dict.fromkeys(names, "words")).encode():
+        filled(matcher)
+        assert matcher.accept(by_bytes[bytes([byte])])
+    stats = matcher.stats()
+    assert stats["answers"] > 40 and stats["bitmaps"] <= 4
