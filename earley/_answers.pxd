@@ -71,6 +71,7 @@ cdef class Answers:
     cdef Level* levels
     cdef size_t depth, n_levels
     cdef Words waiting, state_words
+    cdef Words agenda               # trie node, position of the template; of all `by_bytes` that are at work
     # Modest answers without tokens in which a COVERED terminal, or one of many that complete the same symbol, ends before
     # the token does.
     cdef bint stays
@@ -115,6 +116,11 @@ cdef class Answers:
     cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil
     cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil
     cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil
+    cdef bint by_bytes(self, uint32_t node, uint32_t position) except -1 nogil
+    cdef int below_large(self, uint32_t node, uint32_t position) except -1 nogil
+    cdef int below_small(self, uint32_t node, uint32_t position) except -1 nogil
+    cdef int reach(self, uint32_t node, uint32_t position) except -1 nogil
+    cdef uint32_t narrow_part(self, uint32_t position, uint32_t node) except? 0xFFFFFFFF nogil
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
     cdef int by_alike(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
     cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil

@@ -7,13 +7,15 @@ places. An answer is computed once per grammar, wherever in a text its question 
 
 How an answer is computed:
 
+- `by_bytes`: if few bytes continue the lexer state, as in a key or in punctuation, the children of trie nodes are looked
+  up by these bytes. That visits some twenty nodes of the trie.
 - `by_item`: a row of a few items is asked item by item, because single items recur more often than rows. The answer is
   the union of theirs.
 - `by_terminal`: below a node with many descendants, each terminal of the lexer state is asked by itself. `_parts`
   knows, for all grammars, which tokens stay inside its regex and at which exits the others leave it. The row after the
   terminal decides what follows the exits, which is a question of its own. The continuations of that row are renamed
   first; otherwise the number of questions would grow exponentially.
-- `walk`: below a node with few descendants, all terminals walk together, byte by byte, over positions of the template
+- `walk`: below another node with few descendants, all terminals walk together, byte by byte, over positions of the template
   (`_template`).
 
 An ignored terminal leads back to the row at which it began. A terminal of the form `X+` does not begin there again: two
@@ -27,7 +29,8 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._chart cimport (
-    DEAD, MET, NO_TABLE, UNKNOWN, continuation_at, path_allocate, path_free, skeleton_of,
+    DEAD, MET, NO_ROW, NO_TABLE, UNKNOWN, continuation_at, n_pairs_at, pair_row, pair_state, path_allocate, path_free,
+    skeleton_of,
 )
 from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport exceeds, spend_steps
@@ -37,9 +40,9 @@ from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
 from earleymask.earley._rules cimport COVERED, SURE
 from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of
 from earleymask.earley._tables cimport (
-    NONE, byteset_has, radix_sort, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
+    NONE, byteset_has, lowest_bit, radix_sort, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
 )
-from earleymask.earley._template cimport mark_of, marks_at, n_marks_of, rest_of
+from earleymask.earley._template cimport Step, mark_of, marks_at, n_marks_of, rest_of
 from earleymask.trie._bitmask cimport mask_allow, mask_allows
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc
@@ -62,6 +65,10 @@ cdef enum:
 # The fewest trie nodes below a node at which each terminal is asked by itself.
 # PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
 cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
+# The most descendants of a trie node below which `by_bytes` continues with all live pairs of a position.
+cdef uint32_t SMALL_NODES = 4 if DEBUG else 200
+# The most nodes that `by_bytes` reaches. White space takes 300 with Llama 3.
+cdef uint64_t MOST_NARROW = 20 if DEBUG else 1 << 10
 # Bytes of scratch memory that are kept from mask to mask. Few in debug builds, so that it is freed all the time.
 cdef size_t MOST_SCRATCH = 1 << 12 if DEBUG else 4 << 20
 # Trie nodes that one mask may visit; beyond this the merged walk makes it.
@@ -118,6 +125,7 @@ cdef class Answers:
         words_free(&self.pops)
         words_free(&self.items)
         words_free(&self.waiting)
+        words_free(&self.agenda)
         words_free(&self.state_words)
 
     # ---- what one mask may take, and where it has been ----------------------------------------------------------
@@ -345,6 +353,8 @@ cdef class Answers:
             end = place + node_skip(nodes[place])
             depth = node_depth(nodes[place])
         if end - first >= SPLIT_NODES and rests == NULL:
+            if self.lexer.is_narrow(state) and self.by_bytes(place, position):
+                return 0
             return self.by_terminal(skeleton, state, place)
         first = self.first_alive(nodes, first, end, position)
         return self.walk(nodes, first, end, depth, position, rests) if first < end else 0
@@ -376,6 +386,106 @@ cdef class Answers:
         self.n_nodes += n
         self.spend(n)
         return i
+
+    # ---- narrow states ------------------------------------------------------------------------------------------
+
+    cdef bint by_bytes(self, uint32_t node, uint32_t position) except -1 nogil:
+        """Answer below a node of the trie for a position of the template whose live pairs are all narrow.
+
+        Return False if that is not finished because too many nodes are reached, as by `[ab]+` in a vocabulary that has all
+        words of two letters. The tokens found until then are right.
+        """
+        cdef size_t base = self.agenda.n
+        cdef uint64_t most = self.n_nodes + MOST_NARROW
+        try:
+            self.below_large(node, position)
+            while self.agenda.n > base:
+                if self.n_nodes > most:
+                    return False
+                self.agenda.n -= 2
+                node = self.agenda.data[self.agenda.n]
+                position = self.agenda.data[self.agenda.n + 1]
+                if node_skip(self.trie.nodes[node]) > SMALL_NODES:
+                    self.below_large(node, position)
+                else:
+                    self.below_small(node, position)
+        finally:
+            self.agenda.n = base
+        return True
+
+    cdef int below_large(self, uint32_t node, uint32_t position) except -1 nogil:
+        """Continue below a node with the narrow live pairs of a position; ask questions for the others."""
+        cdef uint32_t byte, child, step
+        cdef uint64_t word
+        cdef size_t k
+        position = self.narrow_part(position, node)
+        if position == DEAD:
+            return 0
+        step = self.template.all_steps(position)
+        while step != NONE:
+            if self.template.steps[step].target != DEAD:
+                for k in range(4):
+                    word = self.template.steps[step].bytes.w[k]
+                    while word:
+                        byte = <uint32_t> (64 * k) + lowest_bit(word)
+                        word &= word - 1
+                        child = self.parts.quotient.child(node, byte)
+                        if child != NONE:
+                            self.reach(child, self.template.steps[step].target)
+            step = self.template.steps[step].next
+        return 0
+
+    cdef int below_small(self, uint32_t node, uint32_t position) except -1 nogil:
+        """Continue below a node of few descendants with all pairs of a position."""
+        cdef uint32_t i = node + 1, end = node + node_skip(self.trie.nodes[node]), target
+        while i < end:
+            target = self.template.step_by(position, node_byte(self.trie.nodes[i]))
+            if target != DEAD:
+                self.reach(i, target)
+            i += node_skip(self.trie.nodes[i])
+        return 0
+
+    cdef int reach(self, uint32_t node, uint32_t position) except -1 nogil:
+        """Take the token that ends at a node, which leads to this position, and note what is below the node."""
+        cdef node_t packed = self.trie.nodes[node]
+        self.n_nodes += 1
+        if node_token(packed):
+            words_push(&self.levels[self.depth - 1].tokens, node_token(packed) - 1)
+        if node_skip(packed) > 1:
+            self.spend(2)
+            self.note_marks(position, node)
+            words_push(&self.agenda, node)
+            words_push(&self.agenda, position)
+        return 0
+
+    cdef uint32_t narrow_part(self, uint32_t position, uint32_t node) except? 0xFFFFFFFF nogil:
+        """Return the position of the narrow pairs of a position, DEAD if there are none. Ask the rows of the other pairs
+        about the tokens below the node."""
+        cdef size_t i, n = n_pairs_at(self.template, position), n_narrow = 0
+        cdef uint32_t row, state, places, answer, words[2]
+        for i in range(n):
+            n_narrow += self.lexer.is_narrow(pair_state(self.template, position, i))
+        if n_narrow == n:
+            return position
+        words[0] = PLACES
+        words[1] = node
+        places = self.places.intern(words, 2)
+        for i in range(n):
+            row = pair_row(self.template, position, i)
+            state = pair_state(self.template, position, i)
+            if not self.lexer.is_narrow(state):
+                answer = self.evaluate(skeleton_of(self.template, row), state, places)
+                self.take(answer, row)
+        if n_narrow == 0:
+            return DEAD
+        self.template.n_pairs = 0
+        for i in range(n):
+            state = pair_state(self.template, position, i)
+            if self.lexer.is_narrow(state):
+                self.template.push_pair(pair_row(self.template, position, i), state)
+        return self.template.intern_position(NO_ROW)
+
+    # ---- terminals ----------------------------------------------------------------------------------------------
 
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
         """Answer below a node of the trie for each terminal of the lexer state by itself, and for each member of a
@@ -749,6 +859,7 @@ cdef class Answers:
                 + (self.answer_of.n + self.tokens.n + self.pops.n + self.items.n + self.adopted.n) * sizeof(uint32_t)
                 + self.visited.n_bytes() + self.visits_capacity * sizeof(uint64_t) + self.level_bytes
                 + self.n_entries * sizeof(Answer) + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
+                + self.template.n_listed * sizeof(Step) + self.template.first_steps.n * sizeof(uint32_t)
                 + self.n_levels * self.trie.n_words * sizeof(uint32_t))
 
     def stats(self) -> dict[str, int]:
@@ -798,10 +909,12 @@ cdef int sort_unique_pairs(Words* words) except -1 nogil:
     return 0
 
 
-def set_limits(*, split_nodes=None, budget=None) -> dict[str, int]:
+def set_limits(*, split_nodes=None, small_nodes=None, budget=None) -> dict[str, int]:
     """Change the bounds of all answers made from now on, for tests; return the former bounds."""
-    global SPLIT_NODES, BUDGET
-    before = {"split_nodes": SPLIT_NODES, "budget": BUDGET}
+    global SPLIT_NODES, SMALL_NODES, BUDGET
+    before = {"split_nodes": SPLIT_NODES, "small_nodes": SMALL_NODES, "budget": BUDGET}
+    if small_nodes is not None:
+        SMALL_NODES = small_nodes
     if split_nodes is not None:
         SPLIT_NODES = split_nodes
     if budget is not None:

@@ -29,6 +29,7 @@ cdef class Lexer:
     cdef Words begun            # per state: `with_memory` of it, NONE if not known yet
     cdef Words plain            # per state: `without_memory` of it, NONE if not known yet
     cdef Words loose, modest    # per state: `for_masks` of it, NONE if not known yet
+    cdef Words widths           # per state: NARROW or BROAD, NONE if not known yet
 
     # Return the state of these (terminal, node) pairs, sorted by terminal, and of the demand after them if n is odd;
     # pairs whose node matches nothing are dropped.
@@ -53,6 +54,8 @@ cdef class Lexer:
     cdef uint32_t part_of(self, uint32_t state, const Symbol* symbols, bint commits) except? 0xFFFFFFFF nogil
     # Return the state with which masks are made, first and then `modest` ones (`_masks`).
     cdef uint32_t for_masks(self, uint32_t state, const Symbol* symbols, bint modest) except? 0xFFFFFFFF nogil
+    # Return whether only few bytes continue the state.
+    cdef bint is_narrow(self, uint32_t state) except -1 nogil
     # Return whether there is a terminal that matchers read.
     cdef bint is_read(self, uint32_t state, const Symbol* symbols) noexcept nogil
     # Return the node of a terminal in a state that has the terminal.

@@ -24,9 +24,18 @@ from earleymask.earley._meter cimport exceeds
 from earleymask.earley._nodes cimport K_NOT, R_EMPTY, nullable
 from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN, SURE
 from earleymask.earley._tables cimport (
-    NONE, byteset_fill, keep_marked, reserve, sequence, sequence_length, set_all, trim, words_extend, words_free,
-    words_push,
+    NONE, byteset_and_not, byteset_fill, keep_marked, lowest_bit, n_bits, reserve, sequence, sequence_length, set_all,
+    trim, words_extend, words_free, words_push,
 )
+
+cdef enum:
+    NARROW = 0
+    BROAD = 1
+    # A state is narrow if at most so many bytes continue it, at most so many of them alike. Thirty keys of an object rarely
+    # begin with more than 20 different bytes. Digits are 9 or 10 alike: vocabularies have a thousand numbers.
+    MOST_BYTES = 32
+    MOST_ALIKE = 8
+    LIKELY = 0x65               # `e`, which continues nearly all broad states
 
 
 cdef class Lexer:
@@ -52,6 +61,7 @@ cdef class Lexer:
         words_free(&self.plain)
         words_free(&self.loose)
         words_free(&self.modest)
+        words_free(&self.widths)
 
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil:
         cdef size_t i
@@ -233,6 +243,31 @@ cdef class Lexer:
         note(known, state, made)
         return made
 
+    cdef bint is_narrow(self, uint32_t state) except -1 nogil:
+        cdef uint32_t byte = LIKELY, n = 0, alike
+        cdef const Transition* transition
+        cdef ByteSet missing
+        cdef size_t k = 0
+        if state < self.widths.n and self.widths.data[state] != NONE:
+            return self.widths.data[state] == NARROW
+        byteset_fill(&missing, <uint64_t> -1)
+        while k < 4:
+            transition = self.transitions + self.transition(state, byte)
+            byteset_and_not(&missing, &transition.bytes)
+            if transition.target != DEAD_STATE:
+                alike = (n_bits(transition.bytes.w[0]) + n_bits(transition.bytes.w[1])
+                         + n_bits(transition.bytes.w[2]) + n_bits(transition.bytes.w[3]))
+                n += alike
+                if alike > MOST_ALIKE or n > MOST_BYTES:
+                    note(&self.widths, state, BROAD)
+                    return False
+            while k < 4 and not missing.w[k]:
+                k += 1
+            if k < 4:
+                byte = <uint32_t> (64 * k) + lowest_bit(missing.w[k])
+        note(&self.widths, state, NARROW)
+        return True
+
     cdef bint is_read(self, uint32_t state, const Symbol* symbols) noexcept nogil:
         cdef size_t i
         for i in range(n_terminals(self, state)):
@@ -247,6 +282,7 @@ cdef class Lexer:
         cdef size_t i, k
         keep_marked(self.states, marks, map_)
         self.n_transitions = self.accepted.n = self.begun.n = self.plain.n = self.loose.n = self.modest.n = 0
+        self.widths.n = 0
         for i in range(self.states.n):
             if demand_at(self, <uint32_t> i) != NONE:
                 k = self.states.starts[i + 1] - 1
@@ -267,7 +303,7 @@ cdef class Lexer:
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.states.n_bytes() + <size_t> self.states.n * 1024 + self.n_transitions * sizeof(Transition)
-                + (self.accepted.n + self.begun.n + self.plain.n + self.loose.n + self.modest.n) * sizeof(uint32_t)
+                + (self.accepted.n + self.begun.n + self.plain.n + self.loose.n + self.modest.n + self.widths.n) * sizeof(uint32_t)
                 + self.states.n * sizeof(size_t))
 
 

@@ -66,9 +66,16 @@ cdef extern from *:
     #else
     #define earleymask_lowest_bit(word) ((unsigned int)__builtin_ctzll(word))
     #endif
+    static inline unsigned int earleymask_n_bits(unsigned long long word) {
+        word -= (word >> 1) & 0x5555555555555555ull;
+        word = (word & 0x3333333333333333ull) + ((word >> 2) & 0x3333333333333333ull);
+        return (unsigned int)((((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0Full) * 0x0101010101010101ull) >> 56);
+    }
     """
     # Index of the lowest 1 in a word that is not 0.
     uint32_t lowest_bit "earleymask_lowest_bit"(uint64_t word) noexcept nogil
+    # How many bits of a word are 1.
+    uint32_t n_bits "earleymask_n_bits"(uint64_t word) noexcept nogil
 
 
 # Make *memory hold at least `needed` items of `item_size` bytes; *capacity is in items. Mostly it does already, so only that is

@@ -3,7 +3,13 @@
 from libc.stdint cimport uint32_t
 
 from earleymask.earley._chart cimport Chart
-from earleymask.earley._tables cimport NONE, Words
+from earleymask.earley._tables cimport NONE, ByteSet, Words
+
+# Bytes that lead from a position to the same position.
+cdef struct Step:
+    ByteSet bytes
+    uint32_t target             # maybe DEAD
+    uint32_t next               # another step from the same position, or NONE
 
 cdef class Template(Chart):
     cdef bint modest            # for the second of two masks, see `_masks`
@@ -13,7 +19,16 @@ cdef class Template(Chart):
     cdef Words splits           # row without its marks (NONE: it has only marks), number of marks, marks ...
     cdef Words marked           # per position: where in `splits`, NONE if its row has no marks; may be shorter
 
+    # Steps from positions at which few bytes may come: a list for each, in place of a table.
+    cdef Step* steps
+    cdef size_t n_listed, steps_capacity
+    cdef Words first_steps      # per position: its first step, or NONE; may be shorter than there are
+
     cdef int clear(self) except -1
+    # Return the position after a byte (maybe DEAD), looked up in the list of steps and entered there.
+    cdef uint32_t step_by(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil
+    # Make the steps by all bytes and return the first one in the list.
+    cdef uint32_t all_steps(self, uint32_t position) except? 0xFFFFFFFF nogil
     # Return the row of this skeleton over variables.
     cdef uint32_t abstract_row(self, uint32_t skeleton) except? 0xFFFFFFFF nogil
     # Return where in `splits` the row is, without its marks.

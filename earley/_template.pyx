@@ -14,7 +14,12 @@ from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._skeletons cimport (
     accepts_at, base_shape_index, item_dot, item_number, n_items_of, start_state_of,
 )
-from earleymask.earley._tables cimport NONE, words_free, words_push
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport free
+
+from earleymask.earley._tables cimport (
+    NONE, byteset_and_not, byteset_fill, byteset_has, lowest_bit, reserve, words_free, words_push,
+)
 
 
 cdef class Template(Chart):
@@ -30,6 +35,7 @@ cdef class Template(Chart):
         self.positions.clear()
         self.ends.clear()
         self.row_after.n = self.table_of.n = self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_tables = 0
+        self.n_listed = self.first_steps.n = 0
         self.variables.n = self.row_of.n = self.split_of.n = self.splits.n = self.marked.n = 0
         self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         return self.start_afresh()
@@ -40,6 +46,8 @@ cdef class Template(Chart):
         words_free(&self.split_of)
         words_free(&self.splits)
         words_free(&self.marked)
+        words_free(&self.first_steps)
+        free(self.steps)
 
     cdef uint32_t abstract_row(self, uint32_t skeleton) except? 0xFFFFFFFF nogil:
         cdef uint32_t n = 0, row, words[2]
@@ -113,6 +121,43 @@ cdef class Template(Chart):
     cdef uint32_t begin_at(self, uint32_t skeleton) except? 0xFFFFFFFF nogil:
         cdef uint32_t state = start_state_of(self.skeletons, skeleton)
         return self.lexer.for_masks(state, self.rules.symbols, self.modest) if self.rules.has_demanding else state
+
+    cdef uint32_t step_by(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil:
+        cdef uint32_t at, target
+        cdef ByteSet same
+        while self.first_steps.n <= position:
+            words_push(&self.first_steps, NONE)
+        at = self.first_steps.data[position]
+        while at != NONE:
+            if byteset_has(&self.steps[at].bytes, byte):
+                return self.steps[at].target
+            at = self.steps[at].next
+        target = self.step(position, byte, &same)
+        reserve(<void**> &self.steps, &self.steps_capacity, self.n_listed + 1, sizeof(Step))
+        at = <uint32_t> self.n_listed
+        self.steps[at].bytes = same
+        self.steps[at].target = target
+        self.steps[at].next = self.first_steps.data[position]
+        self.first_steps.data[position] = at
+        self.n_listed += 1
+        return target
+
+    cdef uint32_t all_steps(self, uint32_t position) except? 0xFFFFFFFF nogil:
+        cdef ByteSet missing
+        cdef uint32_t at = NONE, k = 0
+        byteset_fill(&missing, <uint64_t> -1)
+        if position < self.first_steps.n:
+            at = self.first_steps.data[position]
+        while at != NONE:
+            byteset_and_not(&missing, &self.steps[at].bytes)
+            at = self.steps[at].next
+        while k < 4:
+            if missing.w[k]:
+                self.step_by(position, 64 * k + lowest_bit(missing.w[k]))
+                byteset_and_not(&missing, &self.steps[self.first_steps.data[position]].bytes)
+            else:
+                k += 1
+        return self.first_steps.data[position]
 
     cdef uint32_t position(self, uint32_t row, uint32_t state) except? 0xFFFFFFFF nogil:
         self.n_pairs = 0

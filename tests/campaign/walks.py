@@ -53,6 +53,7 @@ def make_bounds(rng: Random) -> dict[str, int]:
     bounds = {}
     if rng.randrange(2):
         bounds["split_nodes"] = rng.choice([1, 2, 5, 30, 50, 150, 300, NEVER])
+        bounds["small_nodes"] = rng.choice([0, 4, 50, 200, NEVER])
     if rng.randrange(6) == 0:
         bounds["memory"] = rng.choice([0, 5_000, 1 << 14, 1 << 18])
     if rng.randrange(12) == 0:
@@ -149,7 +150,12 @@ def calling(rng: Random, session: Session) -> list[Any]:
         return ["buffer", number, rng.choice(list(BUFFERS))]
     if roll == 14:
         name, values = rng.choice(
-            [("memory", [0, 5_000, 1 << 26]), ("split_nodes", [1, 5, 50, NEVER]), ("budget", [1, 300, 10**9])]
+            [
+                ("memory", [0, 5_000, 1 << 26]),
+                ("split_nodes", [1, 5, 50, NEVER]),
+                ("small_nodes", [0, 4, NEVER]),
+                ("budget", [1, 300, 10**9]),
+            ]
         )
         return ["bounds", number, name, rng.choice(values)]
     if roll == 15:

@@ -20,7 +20,20 @@ from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from earleymask.earley import Engine, Regexes
 from support.compare import Pair, Skipped, load
 from support.effort import effort
-from support.mask_paths import SPLITS, agree_along, agreed, all_strings, explain, feed, filled, go_on, limits, pieces_of
+from support.mask_paths import (
+    NEVER,
+    SMALLS,
+    SPLITS,
+    agree_along,
+    agreed,
+    all_strings,
+    explain,
+    feed,
+    filled,
+    go_on,
+    limits,
+    pieces_of,
+)
 from support.samples import SPECIAL_GRAMMARS, sample, within_budget
 from support.strategies import SMALL, GrammarSketch, grammars, make_small_grammar
 
@@ -59,11 +72,11 @@ CASES: dict[str, tuple[str, str, int, list[bytes]]] = {
 }
 
 
-@pytest.mark.parametrize("split_nodes", SPLITS)
+@pytest.mark.parametrize(("split_nodes", "small_nodes"), [*product(SPLITS[:-1], SMALLS), (NEVER, 0)])
 @pytest.mark.parametrize("name", CASES)
-def test_every_way_makes_the_same_masks(name: str, split_nodes: int) -> None:
+def test_every_way_makes_the_same_masks(name: str, split_nodes: int, small_nodes: int) -> None:
     grammar, alphabet, longest, texts = CASES[name]
-    with limits(split_nodes=split_nodes):
+    with limits(split_nodes=split_nodes, small_nodes=small_nodes):
         agree_along(grammar, all_strings(alphabet, longest, pieces_of(alphabet)), texts)
 
 

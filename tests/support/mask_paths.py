@@ -20,20 +20,27 @@ from earleymask.earley._masks import set_limits
 from support import vocabularies
 from support.strategies import choose_token
 
-USUAL = {**set_limits(), "split_nodes": 1000, "tried": 1024}
+USUAL = {**set_limits(), "split_nodes": 1000, "small_nodes": 200, "tried": 1024}
 """The bounds of a release build, unless something sets others."""
 NEVER = 10**9
 SPLITS = (1, 5, 50, NEVER)
 """Values of `split_nodes`, the number of trie nodes from which on each terminal is answered by itself: always, in a
 small trie sooner or later, never."""
+SMALLS = (0, 4, NEVER)
+"""Values of `small_nodes`, the most descendants of a trie node below which bytes are looked up for all live pairs at
+once: none, few, any number."""
 
 
 @contextmanager
 def limits(
-    split_nodes: int | None = None, memory: int | None = None, budget: int | None = None, tried: int | None = None
+    split_nodes: int | None = None,
+    memory: int | None = None,
+    budget: int | None = None,
+    tried: int | None = None,
+    small_nodes: int | None = None,
 ) -> Iterator[None]:
     """Set these bounds within the block. Answers remembered under others stay, so make grammars within it, too."""
-    before = set_limits(split_nodes=split_nodes, memory=memory, budget=budget, tried=tried)
+    before = set_limits(split_nodes=split_nodes, memory=memory, budget=budget, tried=tried, small_nodes=small_nodes)
     try:
         yield
     finally:
