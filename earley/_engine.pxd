@@ -17,7 +17,7 @@ cdef class Engine:
     cdef Lexer lexer                # None until `finish`
     cdef Skeletons skeletons        # None until `finish`
     cdef dict specials              # name of a special token -> symbol
-    cdef object doubtful            # makes regex nodes: see `set_doubtful`; None without followed terminals
+    cdef object doubtful            # the arguments of `set_doubtful`; None without followed terminals
     cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
     # Attributes of symbols, by symbol; None if no symbol has the attribute.
     cdef readonly dict captures     # nonterminal -> name, end_name, body, end, inside: see `add_capture`

@@ -1,10 +1,12 @@
 """The compiled form of a grammar, which front ends fill and matchers share."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from ._regex import Regexes
 from .limits import Limits
+
+_Described = TypeVar("_Described", bound=Hashable)
 
 class Engine:
     """A grammar over the nodes of `regexes`, built by `add_*` and then `finish`.
@@ -83,11 +85,17 @@ class Engine:
         add symbols, like the function of a lazy symbol. `untracked` as in `add_lazy`.
         """
 
-    def set_doubtful(self, make: Callable[[], Sequence[int]]) -> None:
-        """Set which tokens are tried one by one. `make()` is called when they are first needed and returns regex nodes:
-        one for places where no lexeme of a followed terminal is under way, and then one for each kind of these
-        terminals, while such a lexeme is under way. They must match every token in which a lexeme of a followed
-        terminal ends and what follows it matters.
+    def set_doubtful(
+        self, describe: Callable[[], _Described], make: Callable[[Regexes, _Described], Sequence[int]]
+    ) -> None:
+        """Set which tokens are tried one by one.
+
+        When a vocabulary first needs them, `describe()` returns a hashable description. Grammars with the same `make`
+        and equal descriptions have the same tokens, so `make(regexes, description)` is only called for a description
+        that is new to the vocabulary. It returns nodes of `regexes`, which is empty at first: one for places where no
+        lexeme of a followed terminal is under way, and then one for each kind of these terminals, while such a lexeme
+        is under way. They must match every token in which a lexeme of a followed terminal ends and what follows it
+        matters.
         """
 
     def add_special(self, name: str) -> int:

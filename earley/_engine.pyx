@@ -141,14 +141,18 @@ cdef class Engine:
         self.rules.has_followed = True
         return symbol
 
-    def set_doubtful(self, make) -> None:
-        """Set which tokens are tried one by one. `make()` is called when they are first needed and returns regex nodes:
-        one for places where no lexeme of a followed terminal is under way, and then one for each kind of these
-        terminals, while such a lexeme is under way. They must match every token in which a lexeme of a followed
-        terminal ends and what follows it matters.
+    def set_doubtful(self, describe, make) -> None:
+        """Set which tokens are tried one by one.
+
+        When a vocabulary first needs them, `describe()` returns a hashable description. Grammars with the same `make`
+        and equal descriptions have the same tokens, so `make(regexes, description)` is only called for a description
+        that is new to the vocabulary. It returns nodes of `regexes`, which is empty at first: one for places where no
+        lexeme of a followed terminal is under way, and then one for each kind of these terminals, while such a lexeme
+        is under way. They must match every token in which a lexeme of a followed terminal ends and what follows it
+        matters.
         """
         self.open_for_changes()
-        self.doubtful = make
+        self.doubtful = describe, make
 
     def add_special(self, str name not None) -> int:
         """Add a special token by its name in the vocabulary. The same name is the same symbol."""

@@ -30,9 +30,9 @@ from libc.string cimport memcpy, memset
 from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_places
 from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
 from earleymask.earley._doubtful cimport Doubtful
-from earleymask.earley._keys cimport Keys
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_accepted, next_state
 from earleymask.earley._parts cimport Parts
+from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport (
     NONE, copy_of, lowest_bit, reserve, sequence, sequence_length, sort_unique, words_extend, words_free,
     words_push,
@@ -406,13 +406,15 @@ cdef class Masks:
         cdef Engine engine = self.engine()
         cdef dict known = self.answers.parts.doubtful
         cdef Doubtful found
+        cdef Regexes regexes
         if engine.doubtful is None:
             raise ValueError("a grammar with followed terminals must say which tokens are doubtful: call Engine.set_doubtful")
-        node = engine.doubtful()[which]
-        key = Keys(self.answers.regexes).key(node)
-        found = known.get(key)
+        describe, make = engine.doubtful
+        description = describe()
+        found = known.get((make, description, which))
         if found is None:
-            found = known[key] = Doubtful(self.trie, self.answers.regexes, node)
+            regexes = Regexes()
+            found = known[make, description, which] = Doubtful(self.trie, regexes, make(regexes, description)[which])
         self.doubtful.append(found)
         self.doubtful_tokens[which] = &found.tokens
         return 0

@@ -33,7 +33,7 @@ cdef class Parts:
     cdef uint64_t clock         # counts their calls
     cdef size_t limit           # bytes for them and the parts together
     cdef uint64_t n_dropped     # times that the parts were dropped to keep the limit
-    cdef dict doubtful          # key of a regex -> Doubtful
+    cdef dict doubtful          # (arguments of `Engine.set_doubtful`, index of the node) -> Doubtful
 
     cdef Map known              # `part_key` of a trie node and a regex -> part
     cdef Part** parts           # owned

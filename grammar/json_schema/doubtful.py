@@ -17,13 +17,13 @@ If some items must be equal (a negated `uniqueItems`), the end of the array may 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
+from ..regex.lower import lower
 from ..regex.python import parse
 
 if TYPE_CHECKING:
-    from ..regex.ast import Node
+    from ...earley._regex import Regexes
 
 KEYS, TEXT_ITEMS, NUMBER_ITEMS, TEXT_PARTS, NUMBER_PARTS, NAMES = range(6)
 """The kinds of followed terminals: keys; items, also those of arrays within items; other texts and numbers within
@@ -46,16 +46,14 @@ _REPEATED = r'.*\].*|.*["}0-9][ \t\n\r]+|[-+.0-9eE]*[ \t\n\r]+'
 """Tokens in which an array may end, or the white space before its end begin."""
 
 
-@cache
-def doubtful_tokens(
-    has_unique_items: bool, follows_items: bool, repeats_items: bool, limits_keys: bool, lists_names: bool
-) -> list[Node]:
-    """Return the doubtful tokens outside of followed terminals, and then within those of each kind.
+Doubtful = tuple[bool, bool, bool, bool, bool]
+"""What the tokens depend on: whether items must differ; whether some of these may have parts; whether some items may
+have to be equal; whether the keys of an object may run out; whether an object may have listed names."""
 
-    has_unique_items: whether items must differ. follows_items: whether some of these may have parts. repeats_items:
-    whether some items may have to be equal. limits_keys: whether the keys of an object may run out. lists_names:
-    whether an object may have listed names.
-    """
+
+def doubtful_nodes(regexes: Regexes, described: Doubtful) -> list[int]:
+    """Return the doubtful tokens outside of followed terminals, and then within those of each kind, as regex nodes."""
+    has_unique_items, follows_items, repeats_items, limits_keys, lists_names = described
     next_key = _KEY_OR_COMMA if limits_keys else _NEXT_KEY
     outside = [_TEXT + (_COMMA if has_unique_items else next_key)]
     if has_unique_items:
@@ -72,4 +70,9 @@ def doubtful_tokens(
     found = [outside, key, text_item, number_item, text_part, number_part, [_KEY_ENDS + ".+"]]
     if repeats_items:
         found = [[*one, _REPEATED] for one in found]
-    return [parse(f"(?s:{'|'.join(one)})") for one in found]
+    # A token may begin or end within a character.
+    later = regexes.byte_set(range(0x80, 0xC0))
+    begun = regexes.concat([regexes.byte_set(range(0xC2, 0xF5)), regexes.repeat(later, 0, 2)])
+    around = [regexes.repeat(later, 0, 3), regexes.repeat(begun, 0, 1)]
+    trees = [parse(f"(?s:{'|'.join(one)})") for one in found]
+    return [regexes.concat([around[0], lower(tree, regexes), around[1]]) for tree in trees]

@@ -32,7 +32,7 @@ from ..regex.lower import lower, lower_shared
 from ..regex.python import parse
 from .algebra import Algebra
 from .array_rules import ArrayRules
-from .doubtful import KEYS, NUMBER_ITEMS, NUMBER_PARTS, TEXT_ITEMS, TEXT_PARTS, doubtful_tokens
+from .doubtful import KEYS, NUMBER_ITEMS, NUMBER_PARTS, TEXT_ITEMS, TEXT_PARTS, Doubtful, doubtful_nodes
 from .enumerations import MARKS, constants_of, spelled_values
 from .key_order import in_order
 from .listed_names import MIN_NAMES
@@ -187,7 +187,7 @@ class SchemaLoader:
             raise GrammarError(message, pointer=where_nothing(self, root))
         if "around" in self.marks:
             symbol = self.engine.add_lazy("(document)", SchemaLoader.surrounded, self, symbol, witness=[symbol])
-        self.engine.set_doubtful(self.doubtful)
+        self.engine.set_doubtful(self.doubtful, doubtful_nodes)
         self.engine.add_explainer(self)
         return symbol
 
@@ -195,22 +195,16 @@ class SchemaLoader:
         space = self.mark("around")
         return [[symbol], [space, symbol], [symbol, space], [space, symbol, space]]
 
-    def doubtful(self) -> list[int]:
-        """Return the tokens in which the text of a followed terminal makes a difference, see `Engine.set_doubtful`."""
+    def doubtful(self) -> Doubtful:
+        """Describe the tokens in which the text of a followed terminal matters, see `Engine.set_doubtful`."""
         algebra = self.algebra
-        trees = doubtful_tokens(
+        return (
             algebra.has_unique_items,
             algebra.follows_items,
             algebra.repeats_items,
             algebra.limits_keys,
             algebra.lists_names,
         )
-        # A token may begin or end within a character.
-        regexes = self.regexes
-        later = regexes.byte_set(range(0x80, 0xC0))
-        begun = regexes.concat([regexes.byte_set(range(0xC2, 0xF5)), regexes.repeat(later, 0, 2)])
-        around = [regexes.repeat(later, 0, 3), regexes.repeat(begun, 0, 1)]
-        return [regexes.concat([around[0], lower(tree, regexes), around[1]]) for tree in trees]
 
     def why_not(self, failure: Failure) -> Finding | None:
         """Return which keywords refuse a text: see `Explainer` in `earley/explain.py`."""

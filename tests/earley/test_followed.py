@@ -59,12 +59,13 @@ def all_different() -> SimpleNamespace:
     opening = engine.add_terminal("[", regexes.literal(b"["))
     engine.add_production(start, [opening, engine.add_lazy("words", lambda: [[first, after(frozenset())]])])
 
-    def doubtful() -> tuple[int, int]:
+    def doubtful(regexes: Regexes, letters: str) -> tuple[int, int]:
         anything = regexes.repeat(regexes.byte_set(range(256)), 0)
+        letter = regexes.union([regexes.literal(letter.encode()) for letter in letters])
         separated = regexes.concat([anything, regexes.literal(b","), letter, anything])
         return regexes.concat([anything, letter, separated]), separated
 
-    engine.set_doubtful(doubtful)
+    engine.set_doubtful(lambda: LETTERS, doubtful)
     engine.finish(start)
     return SimpleNamespace(engine=engine)
 
@@ -149,6 +150,32 @@ def test_words_left_over() -> None:
     assert matcher.mask().nonzero()[0].tolist() == [ord("b")]
 
 
+def test_doubtful_tokens_are_described_once_for_each_vocabulary() -> None:
+    """Regexes of these tokens are only made for a description that is new to the vocabulary."""
+    made: list[tuple[str, int]] = []
+
+    def make(regexes: Regexes, described: str) -> list[int]:
+        assert regexes.n_nodes == Regexes().n_nodes
+        made.append((described, len(made)))
+        return [regexes.repeat(regexes.byte_set(range(256)), 0)] * 2
+
+    def masks(described: str, vocabulary: Vocabulary) -> list[bool]:
+        regexes = Regexes()
+        engine = Engine(regexes)
+        other = engine.add_terminal("x", regexes.literal(b"x"))
+        start = engine.add_nonterminal("start")
+        word = engine.add_followed("word", regexes.literal(b"w"), lambda text: other)
+        engine.add_production(start, [word, other])
+        engine.set_doubtful(lambda: described, make)
+        engine.finish(start)
+        return Matcher(SimpleNamespace(engine=engine), vocabulary).mask().nonzero()[0].tolist()
+
+    first, second = Vocabulary.bytes(), Vocabulary.bytes()
+    for vocabulary, described in ((first, "one"), (first, "one"), (first, "other"), (second, "one"), (first, "other")):
+        assert masks(described, vocabulary) == [ord("w")]
+    assert [described for described, _ in made] == ["one", "other", "one"]
+
+
 def test_where_a_followed_terminal_may_stand() -> None:
     regexes = Regexes()
     engine = Engine(regexes)
@@ -172,8 +199,7 @@ def test_a_text_that_nothing_can_follow_is_a_limit() -> None:
     followed = engine.add_followed("word", regexes.literal(b"w:"), lambda text: engine.add_lazy("nothing", list))
     start = engine.add_nonterminal("start")
     engine.add_production(start, [followed, after])
-    anything = regexes.repeat(regexes.byte_set(range(256)), 0)
-    engine.set_doubtful(lambda: (anything, anything))
+    engine.set_doubtful(lambda: None, lambda regexes, _: [regexes.repeat(regexes.byte_set(range(256)), 0)] * 2)
     engine.finish(start)
     matcher = Matcher(SimpleNamespace(engine=engine), Vocabulary.bytes())
     assert matcher.accept(ord("w"))
