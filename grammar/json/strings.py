@@ -89,13 +89,14 @@ def _any_text(style: Style) -> Node:
 @cache
 def _character(style: Style) -> Node:
     """Return all spellings of any one character. A pair of surrogates is one character; a lone surrogate is none."""
+    # Each byte selects the alternative: then the engine counts characters (`earley/_families`).
     x = _HEX[style.shortest]
     d, high, low = ("d", "[89ab]", "[c-f]") if style.shortest else ("[dD]", "[89abAB]", "[c-fC-F]")
-    pair = f"u{d}{high}{x}{{2}}\\\\u{d}{low}{x}{{2}}"
+    beyond = f"{d}(?:[0-7]{x}{{2}}|{high}{x}{{2}}\\\\u{d}{low}{x}{{2}})"
     if not style.shortest:
-        digits = f"u(?:[0-9abcefABCEF]{x}{{3}}|{d}[0-7]{x}{{2}})|{pair}"
+        digits = f"u(?:[0-9abcefABCEF]{x}{{3}}|{beyond})"
     elif style.ascii:
-        digits = f"{_CONTROL}|u007f|u(?:00[89a-f]{x}|0[1-9a-f]{x}{{2}}|[1-9abcef]{x}{{3}}|d[0-7]{x}{{2}})|{pair}"
+        digits = f"u(?:00(?:0[0-7be-f]|1[0-9a-f]|7f|[89a-f]{x})|0[1-9a-f]{x}{{2}}|[1-9abcef]{x}{{3}}|{beyond})"
     else:
         digits = _CONTROL
     return parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))")

@@ -11,6 +11,7 @@ import pytest
 
 from earleymask import Grammar, Matcher, Vocabulary
 from earleymask.earley._masks import set_limits
+from support import mask_paths
 from support.vocabularies import load
 
 CHARACTER = r'[^"\\\x00-\x1f]'
@@ -81,4 +82,24 @@ def test_every_short_text(pattern: str, split_nodes: int) -> None:
             agree_on_the_way(f'start: (T ","? )+\nT: /{pattern}/', vocabulary, seed, 12)
     finally:
         set_limits(**before)
+    assert families(vocabulary) > 0
+
+
+def test_strings_of_a_schema_are_counted() -> None:
+    """Texts with bounds on their length share one walk, whatever the bounds are: a character in a JSON string can be
+    spelled by escapes, one of them a pair of surrogates, and each byte must still select the spelling."""
+    tokens = [load("tekken").token_bytes(i) for i in range(1000, 60000)]
+    vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+    row = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+    text = b'"ab 1 cd\\ud83d\\ude00'
+    for number, (least, most) in enumerate([(2, 40), (0, 9), (7, 200), (1, 64)]):
+        schema = {"type": "string", "minLength": least, "maxLength": most}
+        matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
+        for at, byte in enumerate(text):
+            before = vocabulary.stats().get("part_nodes_visited", 0)
+            assert matcher.accept(tokens.index(bytes([byte])))
+            matcher.fill_bitmask(row)
+            if (at or number) and b"\\" not in text[: at + 1]:  # a spelling that has begun is not counted
+                assert vocabulary.stats()["part_nodes_visited"] == before, (least, most, text[: at + 1])
+        assert np.array_equal(mask_paths.filled(matcher), mask_paths.walked(matcher))
     assert families(vocabulary) > 0
