@@ -9,6 +9,7 @@ from earleymask.earley._tables cimport NONE, ByteSet, Sequences, Words, sequence
 cdef struct Transition:
     ByteSet bytes               # by any of these bytes
     uint32_t target             # a lexer state, maybe DEAD_STATE
+    uint32_t next               # the transition of this state that was found before, or NONE
 
 cdef enum:
     DEAD_STATE = 0              # no terminal is alive
@@ -18,8 +19,12 @@ cdef class Lexer:
     # terminal, node, terminal, node, ... by terminal; no node is empty. Then a node that all text from here on must
     # match, this lexeme and what follows it, if an earlier lexeme demands something of it.
     cdef Sequences states
-    cdef uint32_t* table        # table[state * 256 + byte]: index into transitions, or NONE if not visited yet
-    cdef size_t table_capacity
+    # PERF: most states have one byte that continues them, and few grammars live long. A table of 1 KB for each state took
+    # as many new pages of memory, and a tenth of the time of new states to fill.
+    cdef Words last             # per state: the transition that was found last, or NONE
+    cdef Words table_of         # per state: its table if it has many transitions, or NONE
+    cdef uint32_t* tables       # tables[table * 256 + byte]: index into transitions, or NONE if not visited yet
+    cdef size_t n_tables, tables_capacity
     cdef Transition* transitions
     cdef size_t n_transitions, transitions_capacity
     cdef Words accepted         # terminals that a state accepts, state after state
@@ -37,6 +42,7 @@ cdef class Lexer:
     # Return the index of the transition of `state` by `byte`, which is computed if it is new.
     cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
+    cdef int enter(self, uint32_t state, const ByteSet* bytes_, uint32_t target) except -1 nogil
     # Return the state in which followed terminals remember what they read; and the state in which they do not.
     cdef uint32_t with_memory(self, uint32_t state, const Symbol* symbols) except? 0xFFFFFFFF nogil
     cdef uint32_t without_memory(self, uint32_t state) except? 0xFFFFFFFF nogil

@@ -24,11 +24,12 @@ from earleymask.earley._meter cimport exceeds
 from earleymask.earley._nodes cimport K_NOT, R_EMPTY, nullable
 from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN, SURE
 from earleymask.earley._tables cimport (
-    NONE, byteset_and_not, byteset_fill, keep_marked, lowest_bit, n_bits, reserve, sequence, sequence_length, set_all,
+    NONE, byteset_and_not, byteset_fill, byteset_has, keep_marked, lowest_bit, n_bits, reserve, sequence, sequence_length, set_all,
     trim, words_extend, words_free, words_push,
 )
 
 cdef enum:
+    MANY = 8                    # transitions of a state from which on it has a table
     NARROW = 0
     BROAD = 1
     # A state is narrow if at most so many bytes continue it, at most so many of them alike. Thirty keys of an object rarely
@@ -51,7 +52,7 @@ cdef class Lexer:
             raise AssertionError("this is a bug in earleymask: the first lexer state is not the dead one")
 
     def __dealloc__(self):
-        free(self.table)
+        free(self.tables)
         free(self.transitions)
         free(self.accepted_starts)
         words_free(&self.accepted)
@@ -62,6 +63,8 @@ cdef class Lexer:
         words_free(&self.loose)
         words_free(&self.modest)
         words_free(&self.widths)
+        words_free(&self.last)
+        words_free(&self.table_of)
 
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil:
         cdef size_t i
@@ -77,13 +80,15 @@ cdef class Lexer:
         if exceeds(<size_t> before + 1, self.regexes.meter.most_lexer_states) and self.states.find(self.pairs.data, self.pairs.n) == NONE:
             with gil:
                 self.regexes.meter.exceeded("lexer_states", "the terminals have more lexer states")
-        reserve(<void**> &self.table, &self.table_capacity, (<size_t> before + 1) * 256, sizeof(uint32_t))
+        reserve(<void**> &self.last.data, &self.last.capacity, <size_t> before + 1, sizeof(uint32_t))
+        reserve(<void**> &self.table_of.data, &self.table_of.capacity, <size_t> before + 1, sizeof(uint32_t))
         reserve(<void**> &self.accepted_starts, &self.accepted_starts_capacity, before + 2, sizeof(size_t))
         reserve(<void**> &self.accepted.data, &self.accepted.capacity, self.accepted.n + self.pairs.n, sizeof(uint32_t))
         state = self.states.intern(self.pairs.data, self.pairs.n)
         if state != before:
             return state
-        memset(self.table + <size_t> state * 256, 0xFF, 256 * sizeof(uint32_t))
+        self.last.data[state] = self.table_of.data[state] = NONE
+        self.last.n = self.table_of.n = <size_t> state + 1
         for i in range(0, self.pairs.n - self.pairs.n % 2, 2):
             if nullable(self.regexes, self.pairs.data[i + 1]):
                 words_push(&self.accepted, self.pairs.data[i])
@@ -91,14 +96,20 @@ cdef class Lexer:
         return state
 
     cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
-        cdef uint32_t index = self.table[<size_t> state * 256 + byte]
-        if index != NONE:
-            return index
+        cdef uint32_t index, table = self.table_of.data[state]
+        if table != NONE:
+            index = self.tables[<size_t> table * 256 + byte]
+            return index if index != NONE else self.visit(state, byte)
+        index = self.last.data[state]
+        while index != NONE:
+            if byteset_has(&self.transitions[index].bytes, byte):
+                return index
+            index = self.transitions[index].next
         return self.visit(state, byte)
 
     cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
         cdef size_t i, n = sequence_length(self.states, state)
-        cdef uint32_t terminal, node, target, index
+        cdef uint32_t terminal, node, target
         cdef ByteSet same
         self.regexes.meter.lexer_bytes = self.n_bytes()
         self.regexes.look()
@@ -114,13 +125,35 @@ cdef class Lexer:
             node = self.regexes.derive(sequence(self.states, state)[n - 1], byte, &same)
             words_push(&self.moved, node)
         target = self.state(self.moved.data, self.moved.n)
+        self.enter(state, &same, target)
+        return self.last.data[state]
+
+    cdef int enter(self, uint32_t state, const ByteSet* bytes_, uint32_t target) except -1 nogil:
+        """Enter a new transition, and make a table if the state has many by now."""
+        cdef uint32_t index = self.last.data[state], table = self.table_of.data[state], n = 0
         reserve(<void**> &self.transitions, &self.transitions_capacity, self.n_transitions + 1, sizeof(Transition))
+        if table == NONE:
+            while index != NONE and n < MANY:
+                index = self.transitions[index].next
+                n += 1
+            if n == MANY:
+                reserve(<void**> &self.tables, &self.tables_capacity, 256 * (self.n_tables + 1), sizeof(uint32_t))
         index = <uint32_t> self.n_transitions
         self.n_transitions += 1
-        self.transitions[index].bytes = same
+        self.transitions[index].bytes = bytes_[0]
         self.transitions[index].target = target
-        set_all(self.table + <size_t> state * 256, &same, index)
-        return index
+        self.transitions[index].next = self.last.data[state]
+        self.last.data[state] = index
+        if n == MANY:
+            table = self.table_of.data[state] = <uint32_t> self.n_tables
+            self.n_tables += 1
+            memset(self.tables + <size_t> table * 256, 0xFF, 256 * sizeof(uint32_t))
+            while index != NONE:
+                set_all(self.tables + <size_t> table * 256, &self.transitions[index].bytes, index)
+                index = self.transitions[index].next
+        elif table != NONE:
+            set_all(self.tables + <size_t> table * 256, bytes_, index)
+        return 0
 
     # ---- followed terminals -------------------------------------------------------------------------------------
 
@@ -294,7 +327,11 @@ cdef class Lexer:
                     self.accepted.data[self.accepted.n] = self.states.words.data[k]
                     self.accepted.n += 1
             self.accepted_starts[i + 1] = self.accepted.n
-        memset(self.table, 0xFF, <size_t> self.states.n * 256 * sizeof(uint32_t))
+        self.n_tables = 0
+        self.last.n = self.table_of.n = self.states.n
+        if self.states.n:
+            memset(self.last.data, 0xFF, self.states.n * sizeof(uint32_t))
+            memset(self.table_of.data, 0xFF, self.states.n * sizeof(uint32_t))
         trim(self.states)
         self.regexes.meter.lexer_bytes = self.n_bytes()
 
@@ -302,7 +339,8 @@ cdef class Lexer:
         return self.states.n >= self.regexes.meter.most_lexer_states // 2
 
     cdef size_t n_bytes(self) noexcept nogil:
-        return (self.states.n_bytes() + <size_t> self.states.n * 1024 + self.n_transitions * sizeof(Transition)
+        return (self.states.n_bytes() + self.n_tables * 1024 + self.n_transitions * sizeof(Transition)
+                + (self.last.n + self.table_of.n) * sizeof(uint32_t)
                 + (self.accepted.n + self.begun.n + self.plain.n + self.loose.n + self.modest.n + self.widths.n) * sizeof(uint32_t)
                 + self.states.n * sizeof(size_t))
 
