@@ -184,7 +184,11 @@ def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine:
 
 @cache
 def _grammar() -> Grammar:
-    # Import what reads schemas, too: that takes longer than reading most schemas.
+    # Import what reads schemas, too: that takes longer than reading most schemas. Of what only some need, each module
+    # takes 2 to 10 ms.
     Grammar.from_json_schema({"type": "object"})
+    from .grammar.json_schema import clauses, closed, evaluated, followed_items, rehearsal  # noqa: F401
+    from .grammar.regex import cuts, ecma  # noqa: F401
+
     names = ", ".join(terminal for terminal in TERMINALS if not terminal.startswith("/"))
     return Grammar.from_lark(f"start: {' | '.join(TERMINALS)}\n%import common ({names})\n")
