@@ -82,7 +82,7 @@ def _after_anything(parts: list[Node], last: bool) -> list[Node]:
         while rest and _is_anchor(rest[0], last):
             del rest[0]
         return rest
-    if isinstance(second, Union) and any(_begins_anchored(part, last) for part in second.alternatives):
+    if isinstance(second, Union) and True in [_begins_anchored(part, last) for part in second.alternatives]:
         alternatives = []
         for part in second.alternatives:
             line = _after_anything([anything, part], last)

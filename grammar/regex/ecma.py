@@ -312,7 +312,7 @@ class _Parser:
 
     def hex_digits(self, length: int, start: int) -> int:
         digits = self.pattern[self.at : self.at + length]
-        if len(digits) < length or not all(char in "0123456789abcdefABCDEF" for char in digits):
+        if len(digits) < length or not _are_hex(digits):
             raise self.error(f"incomplete escape {self.pattern[start : self.at]}{digits}", start)
         self.at += length
         return int(digits, 16)
@@ -321,7 +321,7 @@ class _Parser:
         if self.skip("{"):
             close = self.pattern.find("}", self.at)
             digits = self.pattern[self.at : close] if close >= 0 else ""
-            if not digits or not all(char in "0123456789abcdefABCDEF" for char in digits):
+            if not digits or not _are_hex(digits):
                 raise self.error("incomplete escape \\u{", start)
             digits = digits.lstrip("0") or "0"
             if len(digits) > 6 or int(digits, 16) > codepoints.MAX_CODE_POINT:
@@ -393,6 +393,10 @@ class _Parser:
             pairs += ranges
             return -1
         return self.escaped_code(start, True)
+
+
+def _are_hex(digits: str) -> bool:
+    return not digits.strip("0123456789abcdefABCDEF")
 
 
 def fold(ranges: Ranges) -> Ranges:
