@@ -19,7 +19,7 @@ from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.formats import FormatRefusal
 from ..json.number_spellings import number_tree
 from ..json.numbers import INTEGERS, listed
-from ..loading import PIECE, pieces
+from ..loading import pieces
 from ..regex.lower import lower
 from .check import MAX_ERRORS, check_schema, in_order
 from .own_values import format_tree, numbers_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .tree import Place
 
 CONSTANTS = frozenset(["enum", "const"])
+_TEXTS = frozenset([str])
 LONG = 100
 """The most digits of a number that is accepted without a trial, because no limit refuses it."""
 
@@ -165,10 +166,15 @@ class Refusals:
 
     def why_no_constants(self, values: list[Any]) -> str:
         """Return why some of the values cannot be written; nothing if all can."""
-        stack = values[:] if len(values) <= PIECE else [value for piece in pieces(values) for value in piece]
+        stack: list[Any] = []
         words: list[str] = []
         keep(stack)
         keep(words)
+        for piece in pieces(values):
+            if _TEXTS.issuperset(map(type, piece)):  # as in most enumerations
+                words += piece
+            else:
+                stack += piece
         while stack:
             if not len(stack) & 0xFF:
                 tick()

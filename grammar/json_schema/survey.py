@@ -12,6 +12,7 @@ from ...earley._meter import keep, tick
 from ..bits import BIT
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.numbers import exact
+from ..loading import pieces
 from .constants import are_constants, have_own_constants
 from .keywords import APPLICATORS, SAYS_NOTHING
 from .tree import at
@@ -38,6 +39,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 _BY_NAME = ("dependentSchemas", "dependencies")
 _ONLY_REFERS = (SAYS_NOTHING - {"$id", "id"}) | {"$ref"}
+_WITHOUT_LISTS = frozenset([str, int, bool, type(None)])
 _COMBINING = ("oneOf", "allOf", "dependentSchemas", "dependencies")
 
 MAX_LEAST = 1 << 11
@@ -208,10 +210,10 @@ class Survey:
         value = place.keywords[keyword]
         if keyword == "enum" or keyword == "const":
             n_lists = 0
-            for index, one in enumerate(value if keyword == "enum" else [value]):
-                n_lists += isinstance(one, list)
-                if not ~index & 0xFFF:
-                    tick()
+            for piece in pieces(value if keyword == "enum" else [value]):
+                kinds = list(map(type, piece))
+                if not _WITHOUT_LISTS.issuperset(kinds):
+                    n_lists += sum([issubclass(kind, list) for kind in kinds])
             if n_lists:
                 self.with_lists[place] = n_lists
         elif keyword == "pattern":
