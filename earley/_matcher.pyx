@@ -5,7 +5,7 @@ tokens with the position after each (`_history`). A call holds the engine's lock
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -41,6 +41,7 @@ from earleymask.trie.errors import VocabularyError
 MAX_FORCED_BYTES = 1 << 16
 FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
+cdef object NDARRAY = np.ndarray
 
 cdef object grammar_reader = None       # see `set_readers`
 cdef object vocabulary_reader = None
@@ -936,16 +937,36 @@ def explained(cls, limits, grammar, vocabulary, tokens, what):
 
 cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens) except -1:
     """Check a bitmask row and get its memory, to be released with PyBuffer_Release."""
-    if not isinstance(row, np.ndarray) and hasattr(row, "data_ptr"):    # a torch tensor
+    # PERF: the buffer says all that is asked of an array. Its attributes are Python objects: 2,250 instructions in place
+    # of 700, a quarter of the time of a known mask.
+    if type(row) is NDARRAY:
+        try:
+            PyObject_GetBuffer(row, buffer, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_C_CONTIGUOUS)
+            if buffer.ndim == 1 and buffer.itemsize == sizeof(uint32_t) and is_int(buffer.format):
+                return check_room(buffer, n_words, n_tokens)
+            PyBuffer_Release(buffer)
+        except (BufferError, ValueError):
+            pass                                        # it is read-only, has gaps, or is too small: see below
+    if not isinstance(row, NDARRAY) and hasattr(row, "data_ptr"):       # a torch tensor
         if row.device.type != "cpu":
             raise ValueError(f"the bitmask row is on {row.device}; fill a row on the CPU and copy it there")
         row = row.detach().numpy()
-    if not isinstance(row, np.ndarray):
+    if not isinstance(row, NDARRAY):
         raise TypeError(f"the bitmask row is a {type(row).__name__}; give a numpy array or torch tensor of int32")
     if row.dtype is not INT32 and row.dtype != INT32 or row.ndim != 1 or not row.flags.c_contiguous or not row.flags.writeable:
         raise ValueError(f"the bitmask row has dtype {row.dtype} and shape {row.shape}; give a contiguous, writable int32 "
                          "array of one dimension")
     PyObject_GetBuffer(row, buffer, PyBUF_WRITABLE)
+    return check_room(buffer, n_words, n_tokens)
+
+
+cdef inline bint is_int(const char* format_) noexcept nogil:
+    """Return whether this is the format of signed integers in the machine's order of bytes: `i`, or `l` on Windows."""
+    return (format_[0] == c"i" or format_[0] == c"l") and format_[1] == 0
+
+
+cdef int check_room(Py_buffer* buffer, size_t n_words, size_t n_tokens) except -1:
+    """Check the size and address of a buffer, which is released if there is an error."""
     if <size_t> buffer.len < n_words * sizeof(uint32_t):
         n = buffer.len // sizeof(uint32_t)
         PyBuffer_Release(buffer)
