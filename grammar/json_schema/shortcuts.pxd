@@ -19,5 +19,12 @@ cpdef bint is_structured(Terms algebra, term) except -1
 cpdef bint is_shallow(Terms algebra, term) except -1
 cpdef bint is_near(Terms algebra, term) except -1
 cpdef bint is_something(Terms algebra, term) except -1
+cdef bint _has_value(Terms algebra, Place place, int depth) except -1
+@cython.locals(schema=dict)
+cdef bint _has_plain_value(Terms algebra, Place place, int depth) except -1
+cdef bint _has_text(algebra, dict schema) except -1
+cdef bint _has_number(dict schema) except -1
+cdef bint _has_array(Terms algebra, Place place, dict schema, int depth) except -1
+cdef bint _has_object(Terms algebra, Place place, dict schema, int depth) except -1
 @cython.locals(texts=Texts)
 cpdef bint have_scalar(algebra, values) except -1

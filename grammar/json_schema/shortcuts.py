@@ -8,17 +8,31 @@ from ...earley._meter import tick
 from ..json.numbers import AS_DECIMALS
 from .constants import scalars_of
 from .keywords import APPLICATORS, SAYS_NOTHING
-from .own_values import NUMBERS, STRINGS, types_of
+from .own_values import MAX_LENGTH, NUMBERS, STRINGS, types_of
 from .shapes import TRUE
 from .terms import BOTH, PLACE
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .shapes import Values
     from .terms import Meaning
+    from .text_sets import Texts
     from .tree import Place
 
-MAX_LOOKED = 4
-"""The most references and branches within each other that are followed to see that a value satisfies a schema."""
+_REFERS = SAYS_NOTHING | {"$ref", "anyOf"}
+_LENGTHS = frozenset(["minLength", "maxLength"])
+_STRICT = frozenset(["exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
+_KEYS = frozenset(["patternProperties", "propertyNames"])
+
+MAX_LOOKED = 16
+"""The most references, branches, items and members within each other that are followed to see that a value satisfies a
+schema. Each place is looked at once."""
+MAX_BOUND = 10**9
+"""The greatest bound of numbers within which it is quick to see that there is an integer: with any option, so many
+digits are written."""
+MAX_LEAST = 64
+"""The most items that are seen to be possible without counting them."""
 MAX_NEAR = 8
 """The most branches, or parts of an intersection, whose meanings are computed to see that no value is in it."""
 
@@ -91,21 +105,26 @@ def have_scalar(algebra: Meaning, values: Values) -> bool:
 
 
 def _has_value(algebra: Meaning, place: Place, depth: int) -> bool:
-    tick()
     if place.schema is True or place.schema is False:
         return place.schema is True
+    known = algebra.something.get(place)
+    if known is None:
+        tick()
+        algebra.something[place] = False  # while it is looked at: no value may hold itself
+        known = algebra.something[place] = depth <= MAX_LOOKED and _has_plain_value(algebra, place, depth)
+    return known
+
+
+def _has_plain_value(algebra: Meaning, place: Place, depth: int) -> bool:
     schema = algebra.keywords(place)
+    documents = algebra.documents
     if "$ref" in schema or "anyOf" in schema:
-        if (
-            depth > MAX_LOOKED
-            or not schema.keys() <= SAYS_NOTHING | {"$ref", "anyOf"}
-            or ("$ref" in schema and "anyOf" in schema)
-        ):
+        if not schema.keys() <= _REFERS or ("$ref" in schema and "anyOf" in schema):
             return False
         if "$ref" in schema:
-            return _has_value(algebra, algebra.documents.target(place, "$ref"), depth + 1)
+            return _has_value(algebra, documents.target(place, "$ref"), depth + 1)
         for index in range(len(schema["anyOf"])):
-            if _has_value(algebra, algebra.documents.grandchild(place, "anyOf", index), depth + 1):
+            if _has_value(algebra, documents.grandchild(place, "anyOf", index), depth + 1):
                 return True
         return False
     kind = schema.get("type", "null")
@@ -119,15 +138,76 @@ def _has_value(algebra: Meaning, place: Place, depth: int) -> bool:
     for one in (kind,) if isinstance(kind, str) else kind:
         if one in ("null", "boolean"):
             return True
-        if one == "string" and schema.keys().isdisjoint(STRINGS):
+        if one == "string" and (schema.keys().isdisjoint(STRINGS) or _has_text(algebra, schema)):
             return True
-        if one in ("number", "integer") and schema.keys().isdisjoint(NUMBERS):
+        if one in ("number", "integer") and (schema.keys().isdisjoint(NUMBERS) or _has_number(schema)):
             return True
-        if one == "array" and not schema.get("minItems") and "contains" not in schema:
-            return True
-        if one == "object" and not schema.get("required") and not schema.get("minProperties"):
-            return True
+        if one == "array" and "contains" not in schema:
+            if not schema.get("minItems") or _has_array(algebra, place, schema, depth + 1):
+                return True
+        if one == "object" and not schema.get("minProperties"):
+            if not schema.get("required") or _has_object(algebra, place, schema, depth + 1):
+                return True
     return False
+
+
+def _has_text(algebra: Meaning, schema: dict[str, Any]) -> bool:
+    """Whether it is quick to see that some text has the length, or the pattern or format, that a schema demands."""
+    said = STRINGS & schema.keys()
+    if said <= _LENGTHS:
+        return bool(schema.get("minLength", 0) <= schema.get("maxLength", MAX_LENGTH - 1) < MAX_LENGTH)
+    if len(said) > 1:
+        return False
+    if "format" in said:
+        return True  # all formats match something
+    texts = algebra.patterns.get(schema["pattern"])
+    return texts is not None and _has_word(algebra, texts)
+
+
+def _has_word(algebra: Meaning, texts: Texts) -> bool:
+    """Whether it is quick to see that a pattern has texts."""
+    if texts.words is not None:
+        return bool(texts.words)
+    return len(texts.trees) == 1 and id(texts.trees[0]) in algebra.inhabited
+
+
+def _has_number(schema: dict[str, Any]) -> bool:
+    """Whether it is quick to see that some integer is within the bounds of a schema."""
+    if not _STRICT.isdisjoint(schema):
+        return False
+    least, most = schema.get("minimum", 0), schema.get("maximum", 0)
+    if type(least) is not int or type(most) is not int or not -MAX_BOUND <= least <= MAX_BOUND >= most >= -MAX_BOUND:
+        return False
+    return least <= most or "minimum" not in schema or "maximum" not in schema
+
+
+def _has_array(algebra: Meaning, place: Place, schema: dict[str, Any], depth: int) -> bool:
+    """Whether it is quick to see that some array has as many items as a schema demands."""
+    least = schema["minItems"]
+    if least > schema.get("maxItems", least) or (schema.get("uniqueItems") and least > 1):
+        return False
+    if "prefixItems" in schema or isinstance(schema.get("items"), list) or least > MAX_LEAST:
+        return False
+    return "items" not in schema or _has_value(algebra, algebra.documents.child(place, "items"), depth)
+
+
+def _has_object(algebra: Meaning, place: Place, schema: dict[str, Any], depth: int) -> bool:
+    """Whether it is quick to see that some object has the members that a schema requires."""
+    required = schema["required"]
+    if not isinstance(required, list) or not _KEYS.isdisjoint(schema):
+        return False
+    if len(required) > schema.get("maxProperties", MAX_LENGTH):
+        return False
+    members = schema.get("properties", ())
+    for name in required:
+        if name not in members:
+            if "additionalProperties" in schema:
+                return False
+        elif not _has_value(algebra, algebra.documents.grandchild(place, "properties", name), depth):
+            return False
+        if not name.isascii():
+            return False
+    return True
 
 
 def is_near(algebra: Meaning, term: int) -> bool:

@@ -21,6 +21,7 @@ cdef class Terms:
     cdef readonly dict known
     cdef readonly set in_work
     cdef readonly set far
+    cdef readonly dict something
 
     cpdef place(self, Place place)
     cpdef dict keywords(self, Place place)

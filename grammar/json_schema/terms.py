@@ -66,6 +66,7 @@ class Terms:
         self.known: dict[object, int] = {(BOTH, ()): TRUE}
         self.in_work: set[tuple[int, str]] = set()
         self.far: set[int] = set()  # terms // 2 for which `is_near` is never true
+        self.something: dict[Place, bool] = {}  # what `is_something` has seen
 
     # Terms.
 
@@ -291,6 +292,8 @@ class Meaning(Protocol):
     meanings: dict[int, Values]
     in_work: set[tuple[int, str]]
     far: set[int]
+    something: dict[Place, bool]
+    patterns: dict[str, Texts]
     inhabited: set[int]
 
     @property
