@@ -149,11 +149,12 @@ class Documents:
         """Return the place of a schema in a resource: the same one each time, unless the schema is True or False."""
         if type(schema) is not dict:
             return Place(schema, _NO_KEYWORDS, resource, path, scope)
-        place = self._places.get(id(schema))
+        key = id(schema)
+        place = self._places.get(key)
         if place is None:
             tick()
             take(PLACE_BYTES)
-            place = self._places[id(schema)] = Place(schema, counted(schema, resource), resource, path)
+            place = self._places[key] = Place(schema, counted(schema, resource), resource, path)
         elif place.resource is not resource:
             place = self._place_elsewhere(schema, resource, path)
         return self._in_scope(place, scope) if scope else place

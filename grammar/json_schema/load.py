@@ -604,10 +604,6 @@ def _with_quotes(follow: Callable[[bytes], int], name: str) -> int:
 
 
 @lru_cache(maxsize=256)
-def _parsed(patterns: tuple[tuple[str, str], ...]) -> dict[str, Node]:
-    return {name: parse(pattern) for name, pattern in patterns}
-
-
 def marks(options: Options, level: int | None = None) -> dict[str, Node]:
     """Return the marks of JSON's syntax with the white space around them, as regexes, by name.
 
@@ -659,7 +655,7 @@ def marks(options: Options, level: int | None = None) -> dict[str, Node]:
         patterns["first"] = first
     if whitespace == "any" and options.max_whitespace:
         patterns["around"] = f"[ \\t\\n\\r]{{1,{options.max_whitespace}}}"
-    return _parsed(tuple(patterns.items()))
+    return {name: parse(pattern) for name, pattern in patterns.items()}
 
 
 def _exactly(text: str) -> str:

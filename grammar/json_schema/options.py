@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args
 
 from ..json.number_spellings import DIGITS, MAX_DIGITS, SHIFT, NumberStyle
@@ -74,12 +75,7 @@ class Options(NamedTuple):
     @property
     def style(self) -> Style:
         """How strings are spelled."""
-        has_all = self.string_escapes == "all" or (self.string_escapes is None and self.spellings == "all")
-        is_plain = self.string_escapes is None and not has_all
-        has_lone = self.lone_surrogates
-        if has_lone is None:
-            has_lone = has_all or self.spellings == "all"
-        return Style(self.string_escapes == "shortest", self.ensure_ascii, has_lone, is_plain)
+        return _style_of(self)
 
     @property
     def draft_number(self) -> int:
@@ -93,11 +89,26 @@ class Options(NamedTuple):
     @property
     def number_style(self) -> NumberStyle:
         """How numbers are spelled."""
-        exponents = self.number_exponents
-        if exponents is None:
-            exponents = not self.number_plain
-        is_plain = self.spellings == "plain" and self.number_plain is not False
-        return NumberStyle(self.number_digits, self.number_shift, exponents, not self.number_plain, is_plain)
+        return _number_style_of(self)
+
+
+@lru_cache(maxsize=64)
+def _style_of(options: Options) -> Style:
+    has_all = options.string_escapes == "all" or (options.string_escapes is None and options.spellings == "all")
+    is_plain = options.string_escapes is None and not has_all
+    has_lone = options.lone_surrogates
+    if has_lone is None:
+        has_lone = has_all or options.spellings == "all"
+    return Style(options.string_escapes == "shortest", options.ensure_ascii, has_lone, is_plain)
+
+
+@lru_cache(maxsize=64)
+def _number_style_of(options: Options) -> NumberStyle:
+    exponents = options.number_exponents
+    if exponents is None:
+        exponents = not options.number_plain
+    is_plain = options.spellings == "plain" and options.number_plain is not False
+    return NumberStyle(options.number_digits, options.number_shift, exponents, not options.number_plain, is_plain)
 
 
 DEFAULT_OPTIONS = Options()
@@ -128,8 +139,28 @@ class SchemaOptions(TypedDict, total=False):
     limits: Limits
 
 
+_known: dict[tuple[Options, tuple[type, ...]], bool] = {}
+"""Options that are valid, with their types, since 1 and True are equal; at most MAX_KNOWN."""
+MAX_KNOWN = 64
+
+
 def check(options: Options) -> Options:
     """Return `options` if all of them are valid. Raises TypeError or ValueError that names the wrong one."""
+    if options.separators is not None or options.indent is not None:
+        return _checked(options)
+    try:
+        key = options, tuple(map(type, options))
+        if key in _known:
+            return options
+    except TypeError:  # a list, for instance
+        return _checked(options)
+    _checked(options)
+    if len(_known) < MAX_KNOWN:
+        _known[key] = True
+    return options
+
+
+def _checked(options: Options) -> Options:
     for name, value, known in (
         ("property_order", options.property_order, PROPERTY_ORDER),
         ("whitespace", options.whitespace, WHITESPACE),

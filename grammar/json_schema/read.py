@@ -278,7 +278,8 @@ def _copy(value: Any, most: int) -> Any:
     if kind is str or kind is int or kind is bool or kind is float or value is None:
         return None
     if kind is dict:
-        return dict(value)
+        plain: dict[Any, Any] = value
+        return plain.copy()
     # What follows may be many objects of the caller's making, which are not freed at once if a limit is met.
     if isinstance(value, Mapping):
         members: dict[Any, Any] = {}

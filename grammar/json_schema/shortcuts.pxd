@@ -25,6 +25,7 @@ cdef bint _has_plain_value(Terms algebra, Place place, int depth) except -1
 cdef bint _has_text(algebra, dict schema) except -1
 cdef bint _has_number(dict schema) except -1
 cdef bint _has_array(Terms algebra, Place place, dict schema, int depth) except -1
+@cython.locals(index=Py_ssize_t)
 cdef bint _has_object(Terms algebra, Place place, dict schema, int depth) except -1
 @cython.locals(texts=Texts)
 cpdef bint have_scalar(algebra, values) except -1

@@ -199,7 +199,9 @@ def _has_object(algebra: Meaning, place: Place, schema: dict[str, Any], depth: i
     if len(required) > schema.get("maxProperties", MAX_LENGTH):
         return False
     members = schema.get("properties", ())
-    for name in required:
+    for index, name in enumerate(required):
+        if not ~index & 0xFFF:
+            tick()
         if name not in members:
             if "additionalProperties" in schema:
                 return False

@@ -6,6 +6,9 @@ from earleymask.earley._meter cimport tick
 from earleymask.grammar.json_schema.documents cimport Documents
 from earleymask.grammar.json_schema.tree cimport Place
 
+cdef int _APPLIES, _LIMITS, _NAMES, _STATES
+cdef dict _MARKS
+
 
 @cython.final
 cdef class Survey:
@@ -36,7 +39,7 @@ cdef class Survey:
     cdef readonly bint limits_keys
     cdef readonly Py_ssize_t n_names
 
-    @cython.locals(keywords=dict)
+    @cython.locals(keywords=dict, found=int)
     cpdef bint note(self, Place place) except -1
     @cython.locals(place=Place, found=list, target=Place)
     cpdef read_applicators(self)

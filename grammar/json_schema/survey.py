@@ -42,6 +42,16 @@ _ONLY_REFERS = (SAYS_NOTHING - {"$id", "id"}) | {"$ref"}
 _WITHOUT_LISTS = frozenset([str, int, bool, type(None)])
 _COMBINING = ("oneOf", "allOf", "dependentSchemas", "dependencies")
 
+_APPLIES, _LIMITS, _NAMES, _STATES = 1, 2, 4, 8
+_MARKS = {
+    keyword: _APPLIES * (keyword in IN_PLACE)
+    | _LIMITS * (keyword in _KEYS)
+    | _NAMES * (keyword == "properties")
+    | _STATES * (keyword in STATED)
+    for keyword in {*IN_PLACE, *_KEYS, *STATED, "properties"}
+}
+"""What `Survey.note` does about a keyword."""
+
 MAX_LEAST = 1 << 11
 """The most items or members that may be demanded. The loader proves that so many can come before the parser starts."""
 MANY_COMBINED = 8
@@ -99,13 +109,18 @@ class Survey:
     def note(self, place: Place) -> bool:
         """Add a place that the check has reached. Return whether it states something."""
         keywords = place.keywords
-        if not IN_PLACE.isdisjoint(keywords):
+        found = 0
+        for keyword in keywords:
+            mark = _MARKS.get(keyword)
+            if mark is not None:
+                found |= mark
+        if found & _APPLIES:
             self.applying.append(place)
-        if not _KEYS.isdisjoint(keywords):
+        if found & _LIMITS:
             self.limits_keys = True
-        if "properties" in keywords:
+        if found & _NAMES:
             self.n_names = max(self.n_names, len(keywords["properties"]))
-        if STATED.isdisjoint(keywords):
+        if not found & _STATES:
             return False
         self.stating.append(place)
         return True

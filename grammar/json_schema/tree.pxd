@@ -34,6 +34,6 @@ cdef class Place:
     cdef Place _written
 
 
-@cython.locals(known=dict)
+@cython.locals(known=dict, are_known=bint)
 cpdef dict counted(dict schema, Resource resource)
 cpdef bint is_reference(schema)

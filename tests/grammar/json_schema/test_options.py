@@ -296,3 +296,13 @@ def test_closed_schemas_have_no_dead_end() -> None:
             assert len(allowed)
             matcher.accept(EOS if EOS in allowed else int(rng.choice(allowed)))
             n += 1
+
+
+def test_valid_options_do_not_make_equal_ones_of_other_types_valid() -> None:
+    Grammar.from_json_schema({}, strict=True, max_indent=1)
+    with pytest.raises(TypeError, match="strict must be a bool, not int"):
+        Grammar.from_json_schema({}, strict=1, max_indent=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="max_indent must be an int, not bool"):
+        Grammar.from_json_schema({}, strict=True, max_indent=True)
+    with pytest.raises(ValueError, match="draft must be one of"):
+        Grammar.from_json_schema({}, draft=["7"])  # type: ignore[arg-type]
