@@ -1,4 +1,5 @@
 from collections.abc import Iterable, Sequence
+from threading import Event
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -40,5 +41,6 @@ class Table(Generic[Key, Value]):
 class Freeing:
     """What `free` still has to free."""
 
-    def run_aside(self) -> None:
-        """Free the rest in a thread of its own."""
+    def run_aside(self, begun: Event) -> None:
+        """Free the rest in a thread of its own. Full garbage collections, which would visit all of the rest, wait until
+        it is freed; when they do, set the event `begun`."""

@@ -9,7 +9,7 @@ If that takes longer than the caller can wait, a thread of its own frees the res
 millisecond, so that other threads hardly wait for it.
 """
 
-from threading import Thread
+from threading import Event, Thread
 from time import sleep
 
 from cpython.object cimport PyObject
@@ -18,7 +18,9 @@ from cpython.set cimport PySet_Add
 
 from libc.stdint cimport int64_t, uint64_t
 
-from earleymask.earley._meter cimport NO_LIMIT, clock, give_way, let_others_run, plan_turn, tick, turn_is_due
+from earleymask.earley._meter cimport (
+    NO_LIMIT, begin_waiting, clock, end_waiting, give_way, let_others_run, plan_turn, tick, turn_is_due,
+)
 
 cdef extern from "Python.h":
     frozenset PyFrozenSet_New(void* items)
@@ -152,7 +154,8 @@ cdef bint is_only_one(object one) noexcept:
 
 cdef int leave_rest(Freeing freeing) except -1:
     """Let a thread of its own free the rest if there are not too many yet."""
-    helper = Thread(target=freeing.run_aside, name="earleymask frees what it loaded", daemon=True)
+    begun = Event()
+    helper = Thread(target=freeing.run_aside, args=(begun,), name="earleymask frees what it loaded", daemon=True)
     for one in list(helpers):
         if one.ident is not None and not one.is_alive() and one in helpers:
             helpers.remove(one)
@@ -160,6 +163,7 @@ cdef int leave_rest(Freeing freeing) except -1:
         helpers.append(helper)                              # before `start`, which lets other threads come here
         try:
             helper.start()
+            begun.wait()
             return 0
         except RuntimeError:                                # the system, or an interpreter that ends, has no more
             pass
@@ -238,10 +242,16 @@ cdef class Freeing:
             Py_XDECREF(self.stack.items[self.stack.n])
         PyMem_RawFree(self.stack.items)
 
-    def run_aside(self):
-        """Free the rest in a thread of its own."""
-        self.is_aside = True
-        self.run(NO_LIMIT)
+    def run_aside(self, begun):
+        """Free the rest in a thread of its own. Full garbage collections, which would visit all of the rest, wait until it
+        is freed; when they do, set the event `begun`."""
+        begin_waiting()
+        try:
+            begun.set()
+            self.is_aside = True
+            self.run(NO_LIMIT)
+        finally:
+            end_waiting()
 
     cdef int run(self, int64_t until) except -1:
         """Free everything, or as much as can be freed until a time by the clock `clock`."""

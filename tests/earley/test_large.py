@@ -268,6 +268,17 @@ def n_freeing() -> int:
     return sum(thread.name == "earleymask frees what it loaded" for thread in threading.enumerate())
 
 
+def test_full_collections_wait_until_another_thread_has_freed_the_rest() -> None:
+    """They would visit everything that is left, with all threads stopped."""
+    assert becomes(lambda: n_freeing() == 0)
+    before = gc.get_threshold()
+    given: list[object] = [[Node({i: [i]}) for i in range(100_000)]]
+    free(given, (), 0)
+    assert n_freeing() == 1 and gc.get_threshold()[2] > 10**9
+    assert becomes(lambda: n_freeing() == 0)
+    assert gc.get_threshold() == before
+
+
 def test_without_another_thread_the_caller_frees_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
