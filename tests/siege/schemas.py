@@ -84,7 +84,7 @@ def members(rng: Random, n: int) -> Any:
         for i in range(n)
     ]
     made: dict[str, Any] = {"type": "object", "properties": {name: leaf(rng) for name in names}}
-    made["required"] = rng.sample(names, rng.choice([0, 1, n // 2, n]))
+    made["required"] = rng.sample(names, min(n, rng.choice([0, 1, n // 2, n])))
     if rng.random() < 0.5:
         made["additionalProperties"] = rng.choice([False, True, {"type": "integer"}])
     if rng.random() < 0.3:

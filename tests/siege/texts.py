@@ -107,7 +107,7 @@ def counted(rng: Random, n: int) -> str:
 
 def words(rng: Random, n: int) -> str:
     letters = "abcdefghijklmnopqrstuvwxyz"[: rng.choice([2, 5, 26])]
-    listed = sorted({"".join(rng.choices(letters, k=rng.randint(1, 8))) for _ in range(n)})
+    listed = sorted({"".join(rng.choices(letters, k=rng.randint(1, 8))) for _ in range(max(1, n))})
     kind = rng.choice(
         ["(?!(?:{})\\b)[a-z]+", "[a-z]+(?<!{})", "[a-z]+(?!{})", "(?!(?:{})[^a-z])[a-z]+ ?", "[a-z]+(?! (?:{})\\b)"]
     )
