@@ -10,6 +10,8 @@ cdef enum:
     DEAD_END = 0                # a state: nothing can match any more
     MIXED = 0xFFFFFFFF          # the bytes of a class lead to several states
     MAX_EDGES = 8               # the most bytes by which a narrow state continues
+    MAX_ODD = 8                 # the most bytes of a class that may lead elsewhere than the others; each has trie nodes
+                                # of its own to be looked at
 
 cdef struct State:
     uint32_t regex
@@ -22,7 +24,9 @@ cdef struct State:
     uint32_t least, most        # if counted; most NONE: unbounded
     uint32_t family             # the state of body* tail
     uint32_t* by_byte           # [256] target or DEAD_END; NULL until needed
-    uint32_t* by_class          # [classes of the quotient] target, DEAD_END or MIXED; NULL until needed
+    # [classes of the quotient] target, DEAD_END or MIXED; then, for each class again, the target, or that of all bytes
+    # of the class but a few, or MIXED (`most_common`); NULL until needed
+    uint32_t* by_class
 
 cdef class Automaton:
     cdef Quotient quotient

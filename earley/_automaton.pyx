@@ -411,22 +411,31 @@ cdef class Automaton:
 
     cdef uint32_t* by_class(self, uint32_t state) except NULL nogil:
         cdef uint32_t* row
+        cdef uint32_t* targets
         cdef uint32_t byte, class_, n = self.quotient.n_classes
+        cdef bint mixed = False
         if self.states[state].by_class != NULL:
             return self.states[state].by_class
         row = self.by_byte(state)
-        self.states[state].by_class = <uint32_t*> malloc(n * sizeof(uint32_t))
-        if self.states[state].by_class == NULL:
+        targets = <uint32_t*> malloc(2 * n * sizeof(uint32_t))
+        if targets == NULL:
             with gil:
                 raise MemoryError("automaton state")
+        self.states[state].by_class = targets
         for class_ in range(n):
-            self.states[state].by_class[class_] = row[self.quotient.class_first[class_]]
+            targets[class_] = row[self.quotient.class_first[class_]]
         for byte in range(256):
             class_ = self.quotient.class_of[byte]
             if row[byte] != row[self.quotient.class_first[class_]]:
-                self.states[state].by_class[class_] = MIXED
-        self.state_bytes += n * sizeof(uint32_t)
-        return self.states[state].by_class
+                targets[class_] = MIXED
+                mixed = True
+        memcpy(targets + n, targets, n * sizeof(uint32_t))
+        if mixed:
+            for class_ in range(n):
+                if targets[class_] == MIXED:
+                    targets[n + class_] = most_common(row, self.quotient.class_bytes[class_])
+        self.state_bytes += 2 * n * sizeof(uint32_t)
+        return targets
 
     # ---- counted repetitions ------------------------------------------------------------------------------------
 
@@ -537,3 +546,25 @@ cdef int note_adopted(Words* adopted, uint32_t node, uint32_t mine) except -1 no
         words_push(adopted, NONE)
     adopted.data[node] = mine
     return 0
+
+
+cdef uint32_t most_common(const uint32_t* row, const uint64_t* bytes_) noexcept nogil:
+    """Return the target of all bytes of a class but a few, at most MAX_ODD and fewer than a third. Return MIXED if there
+    is none, and if it is DEAD_END: nothing would be walked at once then."""
+    cdef uint32_t found = MIXED, surplus = 0, n = 0, n_odd = 0, w, target
+    cdef uint64_t word
+    for w in range(4):                                  # what is more than half of them stays over (Boyer and Moore 1981)
+        word = bytes_[w]
+        while word:
+            target = row[64 * w + lowest_bit(word)]
+            word &= word - 1
+            n += 1
+            if surplus == 0:
+                found = target
+            surplus = surplus + 1 if target == found else surplus - 1
+    for w in range(4):
+        word = bytes_[w]
+        while word:
+            n_odd += row[64 * w + lowest_bit(word)] != found
+            word &= word - 1
+    return found if found != DEAD_END and n_odd <= MAX_ODD and 3 * n_odd < n else MIXED

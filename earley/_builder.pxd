@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from earleymask.earley._automaton cimport Automaton
+from earleymask.earley._automaton cimport MAX_ODD, Automaton
 from earleymask.earley._families cimport Families, Family
 from earleymask.earley._part cimport Part
 from earleymask.earley._tables cimport ByteSet, Words
@@ -46,6 +46,23 @@ cdef class Builder:
     cdef Words gone             # first, end: trie nodes below which the two differ
     cdef size_t n_added         # exits that the other one does not have
 
+    # While classes of the quotient are walked as if all their bytes did what most of them do, see `walk_odd`: bits of trie
+    # nodes to which the walk comes in another state than it thinks, and of those that must be walked anew; and the highest
+    # of the latter: node, state above it, flags.
+    cdef uint32_t* astray
+    cdef uint32_t* anew
+    cdef Words roots
+    cdef bint has_odd           # some of these bits are set
+    # Indexes of `quotient.members`, sorted by the byte of the member, NULL until needed; where each byte's begin; and where
+    # the last search among them has ended.
+    cdef uint32_t* places
+    cdef uint32_t place_starts[257]
+    cdef uint32_t cursors[256]
+    # By class: a state, and the bytes of the class that do not lead from it to the usual target.
+    cdef uint32_t odd_state[256]
+    cdef uint8_t n_odd[256]
+    cdef uint8_t odd_bytes[256][MAX_ODD]
+
     # Return a new part, without index and `like`; NULL if no token is inside and none leaves the lexeme.
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
     # Return the part of a regex that matches a subset of what the regex of `like` matches, made from `like` and the
@@ -57,6 +74,16 @@ cdef class Builder:
     cdef Part* finish(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
     cdef int grow(self, uint32_t node, uint32_t depth, uint32_t state) except -1 nogil
     cdef int walk_quotient(self, uint32_t start, uint32_t depth) except -1 nogil
+    cdef int walk_odd(self, uint32_t i, uint32_t depth, uint32_t usual) except -1 nogil
+    cdef int list_places(self) except -1 nogil
+    cdef uint32_t first_place(self, uint32_t byte, uint32_t least) noexcept nogil
+    cdef void list_odd(self, uint32_t class_, uint32_t state, const uint32_t* row, uint32_t usual) noexcept nogil
+    cdef size_t n_bytes(self) noexcept nogil
+    cdef int go_astray(self, uint32_t node, uint32_t target, uint32_t usual) except -1 nogil
+    cdef int note_root(self, uint32_t node, uint32_t depth) except -1 nogil
+    cdef int walk_anew(self, size_t n_exits, size_t n_open, size_t n_late) except -1 nogil
+    cdef void keep_others(self, Words* nodes, size_t first) noexcept nogil
+    cdef void forget_odd(self, uint32_t start, uint32_t end) noexcept nogil
     cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil
     cdef int walk_trie(self, uint32_t i, uint32_t end) except -1 nogil
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil

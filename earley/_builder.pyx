@@ -3,7 +3,9 @@
 A narrow state of the automaton looks its few bytes up among the children of the node (`grow`). A broad state walks the
 class quotient of the trie (`walk_quotient`), in which nodes are one if it does not matter which letter is read; a class
 that does matter to the state is taken apart into the trie nodes that were merged (`walk_members`, `walk_trie`). Inside
-a string that takes some 13,000 steps instead of 270,000.
+a string that takes some 13,000 steps instead of 270,000. If only a few letters matter (a pattern is searched that
+begins with one), all letters are walked as the others, and what these few make different is walked after that
+(`walk_odd`).
 
 Counted regexes whose tokens show how often the body is repeated copy their part from a family (`_families`), which is
 built here too.
@@ -26,7 +28,7 @@ from earleymask.earley._tables cimport (
     words_push,
 )
 from earleymask.trie._bitmask cimport mask_allow, mask_allows, mask_refuse
-from earleymask.trie._memory cimport calloc
+from earleymask.trie._memory cimport calloc, malloc
 from earleymask.trie._quotient cimport members_of, n_members, n_tokens_of, tokens_of
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
@@ -53,8 +55,11 @@ cdef class Builder:
         self.path_seen = <uint8_t*> calloc(depths, 1)
         self.path_others = <uint32_t*> calloc(depths, sizeof(uint32_t))
         self.path_levels = <uint32_t*> calloc(depths, sizeof(uint32_t))
+        self.astray = <uint32_t*> calloc(self.trie.n_nodes // 32 + 1, sizeof(uint32_t))
+        self.anew = <uint32_t*> calloc(self.trie.n_nodes // 32 + 1, sizeof(uint32_t))
         if (self.bits == NULL or self.path_states == NULL or self.path_nodes == NULL or self.path_accepts == NULL
-                or self.path_seen == NULL or self.path_others == NULL or self.path_levels == NULL):
+                or self.path_seen == NULL or self.path_others == NULL or self.path_levels == NULL
+                or self.astray == NULL or self.anew == NULL):
             raise MemoryError("parts")
 
     def __dealloc__(self):
@@ -65,6 +70,10 @@ cdef class Builder:
         free(self.path_seen)
         free(self.path_others)
         free(self.path_levels)
+        free(self.astray)
+        free(self.anew)
+        free(self.places)
+        words_free(&self.roots)
         words_free(&self.tokens)
         words_free(&self.exits)
         words_free(&self.open)
@@ -92,6 +101,8 @@ cdef class Builder:
         self.n_inside = 0
         byteset_fill(&self.live_bytes, 0)
         self.wanted_state = NONE
+        if self.has_odd:                                # an error has ended the last walk
+            self.forget_odd(0, self.trie.n_nodes)
         self.start_depth = 0 if trie_node == ROOT_NODE else node_depth(self.trie.nodes[trie_node])
         self.enter(self.start_depth, trie_node, state)
         self.path_accepts[self.start_depth] = self.path_seen[self.start_depth] = False  # a lexeme accepts only after a byte
@@ -210,6 +221,7 @@ cdef class Builder:
         cdef const uint32_t* row
         cdef const uint32_t* tokens
         cdef uint32_t* bits = self.bits
+        cdef size_t n_exits = self.exits.n, n_open = self.open.n, n_late = self.late.n
         if start != NONE:
             i = start + 1
             end = start + self.quotient.skips[start]
@@ -224,6 +236,10 @@ cdef class Builder:
             if row == NULL:
                 row = self.automaton.by_class(state)
             target = row[class_]
+            if target == MIXED and self.counting == NULL:
+                target = row[self.quotient.n_classes + class_]
+                if target != MIXED:
+                    self.walk_odd(i, d, target)
             if target == MIXED:
                 self.walk_members(self.path_nodes[d - 1], class_, d)
                 i += self.quotient.skips[i]
@@ -253,10 +269,193 @@ cdef class Builder:
             if self.quotient.skips[i] != 1:
                 self.enter(d, i, target)
             i += 1
+        if self.has_odd:
+            self.walk_anew(n_exits, n_open, n_late)
+            i, end = 0, self.trie.n_nodes
+            if start != NONE and n_members(self.quotient, start) == 1:
+                i = members_of(self.quotient, start)[0]
+                end = i + node_skip(self.trie.nodes[i])
+            self.forget_odd(i, end)
         return 0
 
+    # ---- classes of which a few bytes are odd -------------------------------------------------------------------
+
+    cdef int walk_odd(self, uint32_t i, uint32_t depth, uint32_t usual) except -1 nogil:
+        """Note what must be walked anew where the bytes of node i of the quotient that do not lead to `usual` differ from
+        the others, with which the walk goes on.
+
+        Where the two ways lead to one state again, nothing is different below. So a search for "rocket" is a walk that
+        takes no notice of letters, and a look at the few trie nodes in which a part of "rocket" is spelled.
+        """
+        cdef uint32_t state = self.path_states[depth - 1], class_ = self.quotient.classes[i], end = self.quotient.member_starts[i + 1]
+        cdef const uint32_t* row = self.automaton.by_byte(state)
+        cdef uint32_t j, k, byte, node
+        cdef bint below = depth - 1 > self.start_depth
+        if self.places == NULL:
+            self.list_places()
+        if self.odd_state[class_] != state:
+            self.list_odd(class_, state, row, usual)
+        for j in range(self.n_odd[class_]):
+            byte = self.odd_bytes[class_][j]
+            k = self.first_place(byte, self.quotient.member_starts[i])
+            while k < self.place_starts[byte + 1] and self.places[k] < end:
+                node = self.quotient.members[self.places[k]]
+                # The way to a node that is astray, and beyond it, has been compared from where it began to differ.
+                if not (below and mask_allows(self.astray, self.quotient.parents[node])):
+                    self.go_astray(node, row[byte], usual)
+                k += 1
+            self.cursors[byte] = k
+        return 0
+
+    cdef int list_places(self) except -1 nogil:
+        """Make `places`, with a counting sort."""
+        cdef uint32_t k, byte, at = 0, n
+        cdef const node_t* nodes = self.trie.nodes
+        self.places = <uint32_t*> malloc(<size_t> self.trie.n_nodes * sizeof(uint32_t))
+        if self.places == NULL:
+            with gil:
+                raise MemoryError("parts")
+        memset(self.cursors, 0, sizeof(self.cursors))
+        for k in range(self.trie.n_nodes):
+            self.cursors[node_byte(nodes[k])] += 1
+        for byte in range(256):
+            n = self.cursors[byte]
+            self.place_starts[byte] = self.cursors[byte] = at
+            at += n
+        self.place_starts[256] = at
+        for k in range(self.trie.n_nodes):
+            byte = node_byte(nodes[self.quotient.members[k]])
+            self.places[self.cursors[byte]] = k
+            self.cursors[byte] += 1
+        return 0
+
+    cdef uint32_t first_place(self, uint32_t byte, uint32_t least) noexcept nogil:
+        """Return the first of the byte's places at or after `least`. A walk goes forward, so it is close to the last one."""
+        cdef uint32_t low = self.cursors[byte], high, step = 1, end = self.place_starts[byte + 1]
+        if low > self.place_starts[byte] and self.places[low - 1] >= least:
+            low = self.place_starts[byte]               # another walk has begun
+        while low + step <= end and self.places[low + step - 1] < least:
+            low += step
+            step *= 2
+        high = min(low + step, end)
+        while low < high:
+            step = (low + high) // 2
+            if self.places[step] < least:
+                low = step + 1
+            else:
+                high = step
+        return low
+
+    cdef void list_odd(self, uint32_t class_, uint32_t state, const uint32_t* row, uint32_t usual) noexcept nogil:
+        cdef uint32_t w, byte, n = 0
+        cdef uint64_t word
+        for w in range(4):
+            word = self.quotient.class_bytes[class_][w]
+            while word:
+                byte = 64 * w + lowest_bit(word)
+                word &= word - 1
+                if row[byte] != usual:                  # at most MAX_ODD are, see `most_common`
+                    self.odd_bytes[class_][n] = <uint8_t> byte
+                    n += 1
+        self.n_odd[class_] = <uint8_t> n
+        self.odd_state[class_] = state
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        """Return the memory that is taken when it is first needed."""
+        return self.trie.n_nodes * sizeof(uint32_t) if self.places != NULL else 0
+
+    cdef int go_astray(self, uint32_t node, uint32_t target, uint32_t usual) except -1 nogil:
+        """Compare, below a trie node to which `target` leads but `usual` is taken, where tokens die and lexemes end."""
+        cdef uint32_t i = node, end = node + node_skip(self.trie.nodes[node]), d, byte
+        cdef const uint32_t* row
+        cdef node_t packed
+        cdef State* states
+        self.has_odd = True
+        while i < end:
+            self.n_nodes += 1
+            packed = self.trie.nodes[i]
+            d = node_depth(packed)
+            if i != node:
+                byte = node_byte(packed)
+                row = self.automaton.states[self.path_states[d - 1]].by_byte
+                if row == NULL:
+                    row = self.automaton.by_byte(self.path_states[d - 1])
+                target = row[byte]
+                row = self.automaton.states[self.path_others[d - 1]].by_class
+                if row == NULL:
+                    row = self.automaton.by_class(self.path_others[d - 1])
+                usual = row[self.quotient.n_classes + self.quotient.class_of[byte]]
+                if target == usual:
+                    i += node_skip(packed)
+                    continue
+            states = self.automaton.states
+            # What is MIXED and has no usual target was not walked from here (`walk_members`).
+            if (target == DEAD_END or usual == DEAD_END or usual == MIXED
+                    or states[target].accepts != states[usual].accepts):
+                self.note_root(i, d)
+                i += node_skip(packed)
+                continue
+            mask_allow(self.astray, i)
+            self.path_states[d] = target
+            self.path_others[d] = usual
+            self.path_accepts[d] = states[target].accepts
+            self.path_seen[d] = self.path_accepts[d] or self.path_seen[d - 1]
+            i += 1
+        return 0
+
+    cdef int note_root(self, uint32_t node, uint32_t depth) except -1 nogil:
+        """Note that everything below a trie node, the node included, is to be walked anew."""
+        cdef uint32_t i, end = node + node_skip(self.trie.nodes[node])
+        for i in range(node, end):
+            mask_allow(self.astray, i)
+            mask_allow(self.anew, i)
+        words_push(&self.roots, node)
+        words_push(&self.roots, self.path_states[depth - 1])
+        words_push(&self.roots, (self.path_accepts[depth - 1] | self.path_seen[depth - 1] << 1
+                                 | (self.path_seen[depth - 2] << 2 if depth - 1 > self.start_depth else 0)))
+        return 0
+
+    cdef int walk_anew(self, size_t n_exits, size_t n_open, size_t n_late) except -1 nogil:
+        """Discard what was found below the nodes in `roots`, and walk there. The numbers: what was found before this walk."""
+        cdef uint32_t node, depth, flags
+        cdef size_t i
+        self.keep_others(&self.exits, n_exits)
+        self.keep_others(&self.open, n_open)
+        self.keep_others(&self.late, n_late)
+        self.gone.n = 0
+        for i in range(0, self.roots.n, 3):
+            node, flags = self.roots.data[i], self.roots.data[i + 2]
+            self.take_off(node)
+            depth = node_depth(self.trie.nodes[node])
+            self.path_states[depth - 1] = self.roots.data[i + 1]
+            self.path_nodes[depth - 1] = self.quotient.parents[node]
+            self.path_accepts[depth - 1] = flags & 1
+            self.path_seen[depth - 1] = flags >> 1 & 1
+            if depth - 1 > self.start_depth:
+                self.path_seen[depth - 2] = flags >> 2
+            self.walk_trie(node, node + node_skip(self.trie.nodes[node]))
+        return 0
+
+    cdef void keep_others(self, Words* nodes, size_t first) noexcept nogil:
+        """Drop the trie nodes in nodes[first:] that are walked anew."""
+        cdef size_t i, n = first
+        for i in range(first, nodes.n):
+            if not mask_allows(self.anew, nodes.data[i]):
+                nodes.data[n] = nodes.data[i]
+                n += 1
+        nodes.n = n
+
+    cdef void forget_odd(self, uint32_t start, uint32_t end) noexcept nogil:
+        """Clear the bits of the trie nodes from start to end: no others are set."""
+        cdef size_t first = start // 32, n = (end - 1) // 32 + 1 - first
+        memset(self.astray + first, 0, n * sizeof(uint32_t))
+        memset(self.anew + first, 0, n * sizeof(uint32_t))
+        self.roots.n = 0
+        self.has_odd = False
+
     cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil:
-        """Walk the trie nodes of one class below all members of a node of the quotient, one by one."""
+        """Walk the trie nodes of one class below all members of a node of the quotient, one by one, except below those at
+        which the state is another one: what differs there is walked later."""
         cdef uint32_t k, node = ROOT_NODE, i, end, n = 1
         cdef node_t packed
         if parent != NONE:
@@ -266,6 +465,8 @@ cdef class Builder:
             end = self.trie.n_nodes
             if parent != NONE:
                 node = members_of(self.quotient, parent)[k]
+                if depth - 1 > self.start_depth and mask_allows(self.astray, node):
+                    continue
                 i = node + 1
                 end = node + node_skip(self.trie.nodes[node])
             self.path_nodes[depth - 1] = node           # for `leave`

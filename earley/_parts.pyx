@@ -330,7 +330,7 @@ cdef class Parts:
     cdef size_t n_bytes(self) noexcept nogil:
         """Return the bytes that are freed when the parts are dropped; the quotient of the trie stays."""
         return (self.automaton.n_bytes() + self.rests.n_bytes + self.families.n_bytes + self.part_bytes + self.known.n_bytes()
-                + self.bounds.n_bytes())
+                + self.bounds.n_bytes() + self.builder.n_bytes())
 
 
 cdef Parts parts_of(TokenTrie trie):
