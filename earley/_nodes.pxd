@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from earleymask.earley._meter cimport Meter
-from earleymask.earley._tables cimport ByteSet, Sequences, Words, sequence
+from earleymask.earley._tables cimport NONE, ByteSet, Sequences, Words, sequence
 
 # A node is a sequence of words: its kind, then
 cdef enum:
@@ -63,7 +63,11 @@ cdef enum:                     # one byte a node
     F_KNOWN_INHABITED = 8
     F_ORDERED = 16                  # holds a K_ORDERED or K_CUTS node
     F_COUNTED = 32                  # a bounded K_REPEAT, or a K_CONCAT with one along it
+    F_TEXT = 64                     # it is obvious that all its strings are sequences of Unicode scalar values, in UTF-8
     F_INHERITED = F_SEARCH | F_ORDERED
+
+cdef enum:
+    ANY_CLASS = 0                   # the class of all code points, the first one of every arena
 
 cdef enum:
     OP_ATOM = 0
@@ -160,6 +164,7 @@ cdef class Nodes:
     cdef size_t push(self, nodes) except? -1
     cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
     cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil
+    cdef bint is_text(self, const uint32_t* words, size_t n) noexcept nogil
     cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil
     cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil
     cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil
@@ -180,6 +185,15 @@ cdef class Nodes:
 
 cdef inline bint nullable(Nodes nodes, uint32_t node) noexcept nogil:
     return nodes.flags[node] & F_NULLABLE
+
+
+cdef inline bint is_any_text(Nodes nodes, uint32_t node) noexcept nogil:
+    """Return whether the node matches any text: any code point, any number of times."""
+    cdef const uint32_t* p = sequence(nodes.nodes, node)
+    if p[0] != K_REPEAT or p[2] != 0 or p[3] != NONE:
+        return False
+    p = sequence(nodes.nodes, p[1])
+    return p[0] == K_CHAR and p[1] == ANY_CLASS
 
 
 cdef inline uint32_t kind_of(Nodes nodes, uint32_t node) noexcept nogil:

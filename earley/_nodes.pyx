@@ -101,7 +101,7 @@ cdef class Nodes:
         node = self.nodes.intern(words, n)
         if node == before:
             self.depths[node] = depth
-            self.flags[node] = self.flags_of(words, n)
+            self.flags[node] = self.flags_of(words, n) | (F_TEXT if self.is_text(words, n) else 0)
             self.first_edge[node] = NONE
             if node % 256 == 0:
                 self.look()
@@ -137,6 +137,28 @@ cdef class Nodes:
                     depth = self.depths[words[i]]
             return depth + 1
         return 1
+
+    cdef bint is_text(self, const uint32_t* words, size_t n) noexcept nogil:
+        """Return whether the node with these words has F_TEXT."""
+        cdef uint32_t kind = words[0]
+        cdef size_t i
+        if kind == K_BYTES:
+            return (words[5] | words[6] | words[7] | words[8]) == 0             # all of them ASCII
+        if kind == K_CONCAT:
+            return self.flags[words[1]] & self.flags[words[2]] & F_TEXT
+        if kind == K_UNION:
+            for i in range(1, n):
+                if not self.flags[words[i]] & F_TEXT:
+                    return False
+            return True
+        if kind == K_AND:
+            for i in range(1, n):
+                if self.flags[words[i]] & F_TEXT:
+                    return True
+            return False
+        if kind == K_REPEAT or kind == K_ESCAPED:
+            return self.flags[words[1]] & F_TEXT
+        return kind == K_CHAR or kind == K_EPSILON or kind == K_EMPTY
 
     cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil:
         cdef uint8_t* flags = self.flags
@@ -336,7 +358,8 @@ cdef class Nodes:
         return self.make_and(base)
 
     cdef bint is_contradictory(self, size_t base) noexcept nogil:
-        """Return whether one of stack[base:] is negated by another one, alone or as part of a union: x & ~(x | y).
+        """Return whether one of stack[base:] is negated by another one, alone or as part of a union: x & ~(x | y). A
+        union with any text is any text (`Unions`), so any text negates all that is text.
 
         Without this check, "none of these patterns occurs" would have a state for each set of patterns: after one of
         them has been found, the state would not become EMPTY.
@@ -353,7 +376,7 @@ cdef class Nodes:
                 p = sequence(self.nodes, data[j])
                 if p[0] != K_NOT:
                     continue
-                if p[1] == node:
+                if p[1] == node or (self.flags[node] & F_TEXT and is_any_text(self, p[1])):
                     return True
                 k = sequence_length(self.nodes, p[1])
                 p = sequence(self.nodes, p[1])

@@ -3,13 +3,16 @@
 If a text can be divided into the turns of a counted repetition in several ways, as for `(a|aa){1,100000}`, a state is a
 union of members that differ in one count: the turns that may still come. Members whose counts overlap or are adjacent
 are joined into one.
+
+A union with any text is any text: (.* | x) is .*, if x matches nothing but text. So the state of a search is that of any
+text, once it has found something.
 """
 
 from libc.stdlib cimport free
 
 from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport (
-    F_COUNTED, K_BYTES, K_CONCAT, K_EPSILON, K_REPEAT, K_UNION, R_EMPTY, R_EPSILON, load_bytes, nullable,
+    F_COUNTED, F_TEXT, K_BYTES, K_CONCAT, K_EPSILON, K_REPEAT, K_UNION, R_EMPTY, R_EPSILON, is_any_text, load_bytes, nullable,
 )
 from earleymask.earley._tables cimport (
     NONE, byteset_fill, byteset_or, reserve, sequence, sequence_length, sort_u64, sort_words, words_free, words_push,
@@ -33,7 +36,7 @@ cdef class Unions(Nodes):
     cdef uint32_t make_union(self, size_t base) except? 0xFFFFFFFF nogil:
         """Return the union of stack[base:], and remove these nodes from the stack."""
         cdef ByteSet bytes_, other
-        cdef bint epsilon = False, other_nullable = False, any_bytes = False, can_absorb = False
+        cdef bint epsilon = False, other_nullable = False, any_bytes = False, can_absorb = False, any_text = False
         cdef size_t i, n = base, end = self.stack.n, j, n_counted = 0
         cdef uint32_t node
         cdef const uint32_t* p
@@ -64,10 +67,21 @@ cdef class Unions(Nodes):
             else:
                 other_nullable |= nullable(self, node)
                 n_counted += self.flags[node] & F_COUNTED != 0
+                any_text |= is_any_text(self, node)
                 can_absorb |= p[0] == K_CONCAT and nullable(self, p[1])
                 self.stack.data[n] = node
                 n += 1
         self.stack.n = n
+        if any_text:
+            n = base
+            for i in range(base, self.stack.n):
+                node = self.stack.data[i]
+                if is_any_text(self, node) or not self.flags[node] & F_TEXT:
+                    self.stack.data[n] = node
+                    n += 1
+            self.stack.n = n
+            if (bytes_.w[2] | bytes_.w[3]) == 0:
+                any_bytes = False
         if n_counted > 1:
             self.merge_counts(base)
         if can_absorb and self.stack.n > base + 1:
