@@ -114,6 +114,10 @@ cdef struct Edge:                   # a derivative that has been computed
     uint32_t target
     uint32_t next                   # of the same node, or NONE
 
+cdef enum:                          # the edges of a node, in `first_edge`: NONE, the first one of a list, or
+    IN_TABLE = 0x80000000           # this bit and the number of a table of edges by byte
+    MANY_EDGES = 8                  # so many edges are looked through before a node gets a table
+
 cdef struct Instruction:
     uint32_t op
     uint32_t x
@@ -124,10 +128,12 @@ cdef class Nodes:
     cdef Sequences nodes
     cdef uint8_t* flags             # per node
     cdef uint16_t* depths           # per node: how deep `derive` recurses into it
-    cdef uint32_t* first_edge       # per node
+    cdef uint32_t* first_edge       # per node, see IN_TABLE
     cdef size_t flags_capacity, depths_capacity, first_edge_capacity
     cdef Edge* edges
     cdef size_t n_edges, edges_capacity
+    cdef uint32_t* edge_tables      # [256] edge or NONE, one table after the other
+    cdef size_t n_edge_tables, edge_tables_capacity
 
     cdef Sequences classes          # sorted, disjoint, maximal ranges of scalar values: lo, hi, lo, hi, ...
     cdef Instruction* code          # K_ORDERED: of all programs, one after the other

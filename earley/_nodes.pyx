@@ -31,6 +31,7 @@ cdef void nodes_free(Nodes nodes) noexcept nogil:
     free(nodes.depths)
     free(nodes.first_edge)
     free(nodes.edges)
+    free(nodes.edge_tables)
     free(nodes.code)
     words_free(&nodes.stack)
     words_free(&nodes.programs)
@@ -508,7 +509,7 @@ cdef class Nodes:
         trim(self.nodes)
         self.refer_from_programs(NULL, map_)
         rehash(self.cut_programs)
-        self.n_edges = self.stack.n = self.least_lengths.n = 0
+        self.n_edges = self.n_edge_tables = self.stack.n = self.least_lengths.n = 0
 
     cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil:
         """Mark the nodes to which a node refers; or, with `map_`, give them their new ids."""
@@ -550,6 +551,7 @@ cdef class Nodes:
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.nodes.n_bytes() + self.classes.n_bytes() + self.cut_programs.n_bytes() + self.nodes.n * <size_t> 5 + self.n_edges * sizeof(Edge)
+                + self.n_edge_tables * 256 * sizeof(uint32_t)
                 + self.n_code * sizeof(Instruction) + self.least_lengths.n * sizeof(uint32_t))
 
 

@@ -14,6 +14,7 @@ cdef class Regexes(Unions):
     cdef uint32_t any_char          # one Unicode scalar value
 
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    cdef int make_edge_table(self, uint32_t node) except -1 nogil
     cdef uint32_t work_out(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef uint32_t make_marked(self, uint32_t body, const uint32_t* marks) except? 0xFFFFFFFF nogil
     cdef uint32_t derive_marked(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil

@@ -30,14 +30,14 @@ from earleymask.earley._escaped cimport STYLE_ASCII, STYLE_SHORTEST, derive_esca
 from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._multiples cimport derive_multiples, make_multiples
 from earleymask.earley._nodes cimport (
-    F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS,
-    K_EPSILON, K_ESCAPED, K_MARKED, K_MULTIPLES, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, MAX_MARKS, OP_ATOM, OP_BEHIND, OP_COMMIT,
+    F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, IN_TABLE, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS,
+    K_EPSILON, K_ESCAPED, K_MARKED, K_MULTIPLES, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, MANY_EDGES, MAX_MARKS, OP_ATOM, OP_BEHIND, OP_COMMIT,
     OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY, READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge,
     Instruction, kind_of, load_bytes, nullable, Q_BEFORE, Q_DECIDED, Q_LAST, Q_MIXED, Q_OPEN, Q_OUTSIDE,
 )
 from earleymask.earley._tables cimport (
     NONE, Words, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or, reserve,
-    sequence, sequence_length, words_extend, words_free, words_push,
+    sequence, sequence_length, set_all, words_extend, words_free, words_push,
 )
 
 from earleymask.earley.errors import LimitError
@@ -461,7 +461,7 @@ cdef class Regexes(Unions):
 
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         cdef const uint32_t* p = sequence(self.nodes, node)
-        cdef uint32_t kind = p[0], edge, target
+        cdef uint32_t kind = p[0], edge, target, first, n = 0
         cdef ByteSet bytes_
         if kind <= K_EPSILON:
             return R_EMPTY
@@ -472,26 +472,50 @@ cdef class Regexes(Unions):
                 return R_EPSILON
             byteset_and_not(same, &bytes_)
             return R_EMPTY
-        edge = self.first_edge[node]
-        while edge != NONE:
-            if byteset_has(&self.edges[edge].bytes, byte):
-                byteset_and(same, &self.edges[edge].bytes)
-                return self.edges[edge].target
-            edge = self.edges[edge].next
+        edge = first = self.first_edge[node]
+        if first != NONE and first & IN_TABLE:
+            edge = self.edge_tables[((<size_t> first & ~<uint32_t> IN_TABLE) << 8) + byte]
+        else:
+            while edge != NONE and not byteset_has(&self.edges[edge].bytes, byte):
+                edge = self.edges[edge].next
+                n += 1
+            if n >= MANY_EDGES:
+                self.make_edge_table(node)
+        if edge != NONE:
+            byteset_and(same, &self.edges[edge].bytes)
+            return self.edges[edge].target
         byteset_fill(&bytes_, <uint64_t> -1)
         target = self.work_out(node, byte, &bytes_)
-        if exceeds(self.n_edges + 2, NONE):
+        if exceeds(self.n_edges + 2, IN_TABLE):
             with gil:
                 raise LimitError("regex derivatives: the arena is full; simplify the grammar")
         reserve(<void**> &self.edges, &self.edges_capacity, self.n_edges + 1, sizeof(Edge))
+        first = self.first_edge[node]
         edge = <uint32_t> self.n_edges
         self.edges[edge].bytes = bytes_
         self.edges[edge].target = target
-        self.edges[edge].next = self.first_edge[node]
-        self.first_edge[node] = edge
+        if first != NONE and first & IN_TABLE:
+            self.edges[edge].next = NONE
+            set_all(self.edge_tables + ((<size_t> first & ~<uint32_t> IN_TABLE) << 8), &bytes_, edge)
+        else:
+            self.edges[edge].next = first
+            self.first_edge[node] = edge
         self.n_edges += 1
         byteset_and(same, &bytes_)
         return target
+
+    cdef int make_edge_table(self, uint32_t node) except -1 nogil:
+        """Make a table by byte of the node's list of edges."""
+        cdef size_t at = self.n_edge_tables << 8
+        cdef uint32_t edge = self.first_edge[node]
+        reserve(<void**> &self.edge_tables, &self.edge_tables_capacity, at + 256, sizeof(uint32_t))
+        memset(self.edge_tables + at, 0xFF, 256 * sizeof(uint32_t))             # NONE
+        while edge != NONE:
+            set_all(self.edge_tables + at, &self.edges[edge].bytes, edge)
+            edge = self.edges[edge].next
+        self.first_edge[node] = IN_TABLE | <uint32_t> self.n_edge_tables
+        self.n_edge_tables += 1
+        return 0
 
     cdef uint32_t work_out(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         # The rules of Brzozowski 1964, section 3.
