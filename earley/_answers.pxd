@@ -72,6 +72,7 @@ cdef class Answers:
     cdef size_t depth, n_levels
     cdef Words waiting, state_words
     cdef Words agenda               # trie node, position of the template; of all `by_bytes` that are at work
+    cdef uint64_t n_reached         # trie nodes that `by_bytes` has reached
     # Modest answers without tokens in which a COVERED terminal, or one of many that complete the same symbol, ends before
     # the token does.
     cdef bint stays

@@ -396,11 +396,11 @@ cdef class Answers:
         words of two letters. The tokens found until then are right.
         """
         cdef size_t base = self.agenda.n
-        cdef uint64_t most = self.n_nodes + MOST_NARROW
+        cdef uint64_t most = self.n_reached + MOST_NARROW
         try:
             self.below_large(node, position)
             while self.agenda.n > base:
-                if self.n_nodes > most:
+                if self.n_reached > most:
                     return False
                 self.agenda.n -= 2
                 node = self.agenda.data[self.agenda.n]
@@ -449,6 +449,7 @@ cdef class Answers:
         """Take the token that ends at a node, which leads to this position, and note what is below the node."""
         cdef node_t packed = self.trie.nodes[node]
         self.n_nodes += 1
+        self.n_reached += 1
         if node_token(packed):
             words_push(&self.levels[self.depth - 1].tokens, node_token(packed) - 1)
         if node_skip(packed) > 1:

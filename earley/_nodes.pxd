@@ -116,7 +116,9 @@ cdef struct Edge:                   # a derivative that has been computed
 
 cdef enum:                          # the edges of a node, in `first_edge`: NONE, the first one of a list, or
     IN_TABLE = 0x80000000           # this bit and the number of a table of edges by byte
-    MANY_EDGES = 8                  # so many edges are looked through before a node gets a table
+    # So many edges are looked through before a node gets a table of 1 KB. A remainder of a number has an edge for each digit,
+    # and a grammar may have very many remainders.
+    MANY_EDGES = 16
 
 cdef struct Instruction:
     uint32_t op
