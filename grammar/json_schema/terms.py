@@ -136,8 +136,6 @@ class Terms:
             take(TERM_BYTES + 40 * len(part) if kind == BOTH else TERM_BYTES)
             if kind == BOTH:
                 untrack(part)  # a thousand branches that exclude each other have a million numbers in such tuples
-            if kind != VALUES:
-                untrack(whole)
             term = self.known[whole] = 2 * len(self.kinds)
             if not term & 0x7E:
                 tick()

@@ -16,7 +16,6 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from ...earley._large import untrack
 from ...earley._meter import tick
 from ..errors import REFUSED, GrammarError, Reason, Row
 from ..loading import PIECE
@@ -104,7 +103,6 @@ class Place:
         self.path = path
         self.scope = scope
         self._written = written
-        untrack(self)  # a schema has very many, and nothing in a place refers to it
 
     @property
     def written(self) -> Place:
