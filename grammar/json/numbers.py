@@ -30,6 +30,7 @@ from fractions import Fraction
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from ...earley._large import untrack
 from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..loading import in_order
@@ -99,7 +100,8 @@ def exact(value: Any) -> Number:
 
 
 class NumberSet:
-    """A set of numbers in normal form; made by `number_set`. Immutable, compared and hashed by content.
+    """A set of numbers in normal form; made by `number_set`. Immutable, compared and hashed by content. Garbage
+    collections do not visit it: there may be as many as schemas, and it holds numbers and texts.
 
     Attributes:
         minimum, maximum: the bounds, or None.
@@ -160,6 +162,7 @@ class NumberSet:
         self.spelled = spelled
         self.own = own
         self._hash = hash(self.key())
+        untrack(self)
 
     def key(self) -> tuple[Any, ...]:
         """Return what equality compares."""

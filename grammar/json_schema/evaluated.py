@@ -13,6 +13,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...earley._large import untrack
 from ...earley._meter import tick
 from ..errors import GrammarLimitError
 from .applicators import applied_by, exactly_one, target
@@ -26,6 +27,7 @@ from .shapes import (
     ArrayShape,
     ForAll,
     ObjectShape,
+    Untracked,
     Values,
     is_nothing,
 )
@@ -39,13 +41,17 @@ if TYPE_CHECKING:
 MAX_CASES = 1 << 10
 
 
-class Evaluated(NamedTuple):
-    """What is evaluated: members with these keys; items before the index `items` (None: all items), and items in one of
-    the terms `matching`."""
-
+class _Evaluated(NamedTuple):
     keys: Texts = NO_TEXTS
     items: int | None = 0
     matching: tuple[int, ...] = ()
+
+
+class Evaluated(Untracked, _Evaluated):
+    """What is evaluated: members with these keys; items before the index `items` (None: all items), and items in one of
+    the terms `matching`."""
+
+    __slots__ = ()
 
     def union(self, other: Evaluated) -> Evaluated:
         items = None if self.items is None or other.items is None else max(self.items, other.items)
@@ -83,8 +89,11 @@ class Evaluation(OfAlgebra):
                 self.algebra.enter(term, "cases")
                 try:
                     known = list(self._cases(part))
+                    for case in known:
+                        untrack(case)  # see `Untracked`
                 finally:
                     self.algebra.leave(term, "cases")
+            untrack(known)
             self.known[term] = known
         return known
 

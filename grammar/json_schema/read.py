@@ -186,7 +186,8 @@ def second_place(text: str, key: str) -> int:
 
 
 def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> Any:
-    """Return a copy of mappings and sequences as plain dicts and lists, with plain texts. Other values are shared.
+    """Return a copy of mappings and sequences as plain dicts and lists, with plain texts and numbers. Other values
+    are shared.
 
     The copy may be as large as a text of JSON may be. Dicts that share parts, or a list that never ends, may be larger
     than the memory.
@@ -226,6 +227,8 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                     made[name] = _plain(item)
                     left -= len(item) + 2
                 else:
+                    if isinstance(item, (int, float)) and type(item) not in (int, float, bool):
+                        made[name] = _plain_number(item)
                     left -= 1
             if has_own_names:
                 _make_names_plain(made, what)
@@ -247,6 +250,8 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                     made[index] = _plain(item)
                     left -= len(item) + 2
                 else:
+                    if isinstance(item, (int, float)) and type(item) not in (int, float, bool):
+                        made[index] = _plain_number(item)
                     left -= 1
         if left < 0:
             error = GrammarLimitError(
@@ -260,6 +265,11 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
 def _plain(text: str) -> str:
     """Return the characters of a text of a subclass, which may compare as it likes and refer to anything."""
     return str.__str__(text)
+
+
+def _plain_number(number: float) -> float:
+    """Return a number of a subclass as a plain one: it may refer to anything, too."""
+    return int.__int__(number) if isinstance(number, int) else float.__float__(number)
 
 
 def _make_names_plain(made: dict[Any, Any], what: str) -> None:

@@ -20,9 +20,6 @@ from ..errors import GrammarLimitError
 from ..json.numbers import ALL, NumberSet
 from .text_sets import ALL_TEXTS, NO_TEXTS, Texts, Words
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 T = TypeVar("T")
 
 MAX_SHAPES = 1 << 10
@@ -35,6 +32,31 @@ TRUE, FALSE = 0, 1
 UNIQUE, REPEATS = 1, 2
 
 
+class Untracked:
+    """The first base of a named tuple that garbage collections do not visit. A schema with thousands of names has tens
+    of thousands, and a full collection holds the interpreter's lock while it visits them all. Nothing in them may refer
+    to what could refer to them: they hold numbers, texts, sets of texts, regex trees, and each other."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # the named tuple's own ones have the types
+
+        def __new__(cls, *parts, **named):
+            return cls._untracked(super().__new__(cls, *parts, **named))
+
+        @classmethod
+        def _make(cls, iterable):
+            return cls._untracked(super()._make(iterable))
+
+    @staticmethod
+    def _untracked(made: tuple[Any, ...]) -> tuple[Any, ...]:
+        untrack(made)
+        for part in made:
+            if type(part) in (tuple, frozenset):
+                untrack(part)
+        return made
+
+
 class Contains(NamedTuple):
     """From `least` to `most` items (None: without bound), from the index `begin` on, are in the term `item`."""
 
@@ -44,13 +66,7 @@ class Contains(NamedTuple):
     begin: int
 
 
-class ArrayShape(NamedTuple):
-    """Arrays whose first items are in the terms of `prefix`, one by one, and whose other items are all in `rest`. They
-    have at least `least` and at most `most` items.
-
-    unique: UNIQUE, no two items are equal; REPEATS, some items are equal; 0, either.
-    """
-
+class _ArrayShape(NamedTuple):
     prefix: tuple[int, ...] = ()
     rest: int = TRUE
     least: int = 0
@@ -58,22 +74,40 @@ class ArrayShape(NamedTuple):
     contains: tuple[Contains, ...] = ()
     unique: int = 0
 
+
+class ArrayShape(Untracked, _ArrayShape):
+    """Arrays whose first items are in the terms of `prefix`, one by one, and whose other items are all in `rest`. They
+    have at least `least` and at most `most` items.
+
+    unique: UNIQUE, no two items are equal; REPEATS, some items are equal; 0, either.
+    """
+
+    __slots__ = ()
+
     def item(self, index: int) -> int:
         return self.prefix[index] if index < len(self.prefix) else self.rest
 
 
-class ForAll(NamedTuple):
+class _ForAll(NamedTuple):
+    keys: Texts
+    value: int
+
+
+class ForAll(Untracked, _ForAll):
     """Every member whose key is in `keys` has a value in `value`."""
 
+    __slots__ = ()
+
+
+class _Exists(NamedTuple):
     keys: Texts
     value: int
 
 
-class Exists(NamedTuple):
+class Exists(Untracked, _Exists):
     """Some member whose key is in `keys` has a value in `value`."""
 
-    keys: Texts
-    value: int
+    __slots__ = ()
 
 
 class _ObjectShape(NamedTuple):
@@ -87,7 +121,7 @@ class _ObjectShape(NamedTuple):
     clauses: tuple[tuple[ObjectShape, ...], ...] = ()
 
 
-class ObjectShape(_ObjectShape):
+class ObjectShape(Untracked, _ObjectShape):
     """Objects in which
 
     - the value of a `named` key is in the term beside it,
@@ -106,21 +140,8 @@ class ObjectShape(_ObjectShape):
 
     _hash: int | None = None
 
-    def __new__(cls, *parts: Any, **named: Any) -> ObjectShape:
-        return cls._untracked(super().__new__(cls, *parts, **named))
-
-    @classmethod
-    def _make(cls, iterable: Iterable[Any]) -> ObjectShape:  # type: ignore[override]
-        return cls._untracked(super()._make(iterable))
-
     def __getstate__(self) -> None:
         """Leave the hash out of pickles: another process has another one."""
-
-    @staticmethod
-    def _untracked(made: ObjectShape) -> ObjectShape:
-        untrack(made)
-        untrack(made.clauses)
-        return made
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -135,15 +156,19 @@ ANY_ARRAY = ArrayShape()
 ANY_OBJECT = ObjectShape()
 
 
-class Values(NamedTuple):
-    """A set of JSON values."""
-
+class _Values(NamedTuple):
     null: bool
     booleans: int  # 1: false is in it; 2: true
     numbers: tuple[NumberSet, ...]
     texts: Texts
     arrays: tuple[ArrayShape, ...]
     objects: tuple[ObjectShape, ...]
+
+
+class Values(Untracked, _Values):
+    """A set of JSON values."""
+
+    __slots__ = ()
 
 
 ALL_VALUES = Values(True, 3, (ANY_NUMBER,), ALL_TEXTS, (ANY_ARRAY,), (ANY_OBJECT,))

@@ -74,7 +74,7 @@ class Terms:
         schema = place.schema
         if schema is True or schema is False:
             return TRUE if schema else FALSE
-        return self._term(PLACE, place, place)
+        return self._term(PLACE, id(place), place)  # garbage collections need not visit a pair of numbers
 
     def keywords(self, place: Place) -> dict[str, Any]:
         """Return the keywords of a place that count and are not left out."""

@@ -41,7 +41,7 @@ class Texts:
         but: words that are not in the set.
         weight: how many sets this one is combined of.
 
-    Garbage collections do not visit the sets of words: the thousand branches of an `anyOf` have a million in theirs.
+    Garbage collections do not visit these sets, nor their words: the thousand branches of an `anyOf` have a million.
     """
 
     __slots__ = ("_hash", "_lowered", "but", "least", "most", "trees", "weight", "words")
@@ -73,6 +73,7 @@ class Texts:
         self.but = but
         self._hash = 0
         self._lowered: list[tuple[Regexes, int] | None] | None = None  # of each tree, made when needed
+        untrack(self)
 
     def key(self) -> tuple[object, ...]:
         return (self.words, self.least, self.most, self.trees, self.but)

@@ -215,6 +215,29 @@ def test_texts_of_a_subclass_keep_nothing_alive() -> None:
     assert found() is None
 
 
+def test_numbers_of_a_subclass_keep_nothing_alive() -> None:
+    """Garbage collections do not visit sets of numbers, so these must be plain numbers."""
+
+    class Whole(int):
+        matcher: Matcher
+
+    class Decimal(float):
+        matcher: Matcher
+
+    def engine() -> weakref.ref[Any]:
+        numbers = [Whole(3), Decimal(9.5), Decimal(0.5), Whole(4)]
+        schema = {"minimum": numbers[0], "maximum": numbers[1], "multipleOf": numbers[2], "not": {"const": numbers[3]}}
+        matcher = Matcher(Grammar.from_json_schema({"type": "number", **schema}), BYTES)
+        assert matcher.validate(b"5.5") == 3
+        for number in numbers:
+            number.matcher = matcher
+        return weakref.ref(matcher.grammar.engine)
+
+    found = engine()
+    gc.collect()
+    assert found() is None
+
+
 def test_names_that_are_equal_as_texts_are_refused() -> None:
     class Word(str):
         __eq__ = object.__eq__
@@ -234,15 +257,23 @@ def test_names_that_are_equal_as_texts_are_refused() -> None:
             "type": "object",
             "dependentRequired": {f"n{i}": [f"n{random.Random(i).randrange(120)}"] for i in range(120)},
         },
+        {
+            "properties": {
+                f"k{i}": [{"required": ["a"]}, {"not": {"type": "null"}}, {"maxItems": i}, {"maximum": i}][i % 4]
+                for i in range(1_200)
+            }
+        },
     ],
-    ids=["numbers", "dependencies"],
+    ids=["numbers", "dependencies", "names"],
 )
-def test_full_collections_visit_little_of_a_schema(schema: Any) -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_full_collections_visit_little_of_a_schema(schema: Any, closed: bool) -> None:
     """They hold the interpreter's lock: 10 ms for some 30,000 objects."""
     gc.collect()
     before = len(gc.get_objects())
-    matcher = Matcher(Grammar.from_json_schema(schema, strict=False, limits=Limits(seconds=0.5)), BYTES)
-    with suppress(LimitError):  # the second schema takes longer: what it has made until then is kept
+    grammar = Grammar.from_json_schema(schema, strict=False, closed=closed, limits=Limits(seconds=0.5))
+    matcher = Matcher(grammar, BYTES)
+    with suppress(LimitError):  # some take longer: what they have made until then is kept
         matcher.mask()
     gc.collect()
     assert len(gc.get_objects()) - before < 8_000
