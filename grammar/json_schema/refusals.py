@@ -19,7 +19,7 @@ from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.formats import FormatRefusal
 from ..json.number_spellings import number_tree
 from ..json.numbers import INTEGERS, listed
-from ..loading import pieces
+from ..loading import PIECE, pieces
 from ..regex.lower import lower
 from .check import MAX_ERRORS, check_schema, in_order
 from .own_values import format_tree, numbers_of
@@ -170,7 +170,7 @@ class Refusals:
         words: list[str] = []
         keep(stack)
         keep(words)
-        for piece in pieces(values):
+        for piece in [values] if len(values) <= PIECE else pieces(values):
             if _TEXTS.issuperset(map(type, piece)):  # as in most enumerations
                 words += piece
             else:

@@ -12,7 +12,7 @@ from ...earley._meter import keep, tick
 from ..bits import BIT
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.numbers import exact
-from ..loading import pieces
+from ..loading import PIECE, pieces
 from .constants import are_constants, have_own_constants
 from .keywords import APPLICATORS, SAYS_NOTHING
 from .tree import at
@@ -225,10 +225,10 @@ class Survey:
         value = place.keywords[keyword]
         if keyword == "enum" or keyword == "const":
             n_lists = 0
-            for piece in pieces(value if keyword == "enum" else [value]):
-                kinds = list(map(type, piece))
-                if not _WITHOUT_LISTS.issuperset(kinds):
-                    n_lists += sum([issubclass(kind, list) for kind in kinds])
+            constants = value if keyword == "enum" else [value]
+            for piece in [constants] if len(constants) <= PIECE else pieces(constants):
+                if not _WITHOUT_LISTS.issuperset(map(type, piece)):
+                    n_lists += sum([isinstance(one, list) for one in piece])
             if n_lists:
                 self.with_lists[place] = n_lists
         elif keyword == "pattern":
