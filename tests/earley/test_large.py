@@ -12,6 +12,7 @@ import pytest
 
 from earleymask.earley import Engine, Regexes
 from earleymask.earley._large import Table, free, frozen_in_pieces, untrack
+from tests.support.freeing import becomes, n_freeing
 
 MANY = 20_000
 
@@ -207,14 +208,6 @@ def test_what_a_handler_raises_is_raised_and_a_thread_frees_the_rest(interrupts:
     assert given == [] and becomes(lambda: watched() is None)
 
 
-def becomes(condition: Callable[[], bool]) -> bool:
-    """Return whether a condition is met within a minute."""
-    until = time.monotonic() + 60
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.005)
-    return condition()
-
-
 def test_a_thread_of_its_own_frees_what_the_caller_has_no_time_for() -> None:
     watched = []
     for nanoseconds in (0, -1, 2_000_000, 0, 1 << 70):  # some calls find a thread that still works for an earlier one
@@ -262,10 +255,6 @@ def test_not_many_threads_free_at_a_time() -> None:
         most = max(most, n_freeing())
         time.sleep(0.001)
     assert 1 <= most <= 4
-
-
-def n_freeing() -> int:
-    return sum(thread.name == "earleymask frees what it loaded" for thread in threading.enumerate())
 
 
 def test_full_collections_wait_until_another_thread_has_freed_the_rest() -> None:

@@ -17,6 +17,7 @@ from earleymask.earley._meter import Loading, tick
 from earleymask.earley.freeing import forget_locals
 from earleymask.grammar.errors import GrammarError, GrammarLimitError
 from earleymask.grammar.loading import PIECE, distinct, frozen, in_order, loading, pieces
+from tests.support.freeing import collects_as, usual_thresholds
 
 MOST_MS = 200
 """The most milliseconds that loading holds the lock in these tests: ten times the promise, for machines at work. Before
@@ -121,12 +122,12 @@ def test_an_error_while_what_was_loaded_is_freed_ends_loading(monkeypatch: pytes
     def interrupted(*_: object) -> None:
         raise Interrupted
 
-    thresholds = gc.get_threshold()
+    thresholds = usual_thresholds()
     monkeypatch.setattr("earleymask.earley.freeing.free", interrupted)
     with pytest.raises(Interrupted):
         TEXTS["lark"](Limits(load_seconds=0.1))
     monkeypatch.undo()
-    assert gc.get_threshold() == thresholds
+    assert collects_as(thresholds)
     assert_nothing_is_limited(0.15)
 
 
@@ -145,10 +146,10 @@ def test_an_error_at_the_end_of_a_block_ends_its_count() -> None:
         def free(self, error: BaseException | None) -> None:
             raise Interrupted
 
-    thresholds = gc.get_threshold()
+    thresholds = usual_thresholds()
     with pytest.raises(Interrupted), Block(Limits(load_seconds=0.05)):
         assert_nothing_is_limited(0.03)
-    assert gc.get_threshold() == thresholds
+    assert collects_as(thresholds)
     assert_nothing_is_limited(0.1)
     assert loading.__exit__ is Loading.__exit__  # in Python, a handler of a signal could run before its first line
 
@@ -266,7 +267,7 @@ def test_an_interrupt_ends_loading_and_leaves_everything_usable(name: str, monke
     # own one takes so long on busy cores that the next signal comes within it.
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     before = signal.signal(signal.SIGALRM, interrupt)
-    thresholds = gc.get_threshold()
+    thresholds = usual_thresholds()
     try:
         for seconds in (0.005, 0.02, 0.05):
             # Again after a while, because of such exceptions.
@@ -277,16 +278,13 @@ def test_an_interrupt_ends_loading_and_leaves_everything_usable(name: str, monke
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    ends = time.monotonic() + 10
-    while gc.get_threshold() != thresholds and time.monotonic() < ends:
-        time.sleep(0.01)  # threads of their own free what was loaded until then
-    assert gc.get_threshold() == thresholds
+    assert collects_as(thresholds)
     matcher = Matcher(Grammar.from_lark("start: /[a-z]+/ [start]"), Vocabulary.bytes())
     assert matcher.validate(b"abc") == 3
 
 
 def test_full_garbage_collections_wait_and_are_wanted_again() -> None:
-    thresholds = gc.get_threshold()
+    thresholds = usual_thresholds()
     seen = []
     text = "start: a\n%import m.a\n" + "".join(f'b{i}: "{i}"\n' for i in range(20_000))
 
@@ -296,7 +294,7 @@ def test_full_garbage_collections_wait_and_are_wanted_again() -> None:
 
     Grammar.from_lark(text, loader=load)
     assert seen[0][:2] == thresholds[:2] and seen[0][2] > thresholds[2]
-    assert gc.get_threshold() == thresholds
+    assert collects_as(thresholds)
 
 
 def test_errors_of_the_core_are_errors_of_grammars() -> None:
