@@ -245,9 +245,11 @@ cdef class Freeing:
     def run_aside(self, begun):
         """Free the rest in a thread of its own. Full garbage collections, which would visit all of the rest, wait until it
         is freed; when they do, set the event `begun`."""
-        begin_waiting()
         try:
+            begin_waiting()
+        finally:
             begun.set()
+        try:
             self.is_aside = True
             self.run(NO_LIMIT)
         finally:

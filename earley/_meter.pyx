@@ -122,10 +122,11 @@ cdef extern from *:
 # The thread that runs the handlers of signals.
 cdef unsigned long main_thread = threading.main_thread().ident
 
-# Loadings for which full garbage collections wait, since when, and the thresholds of the collector before.
+# Loadings for which full garbage collections wait, since when, and the collector's threshold for the
+# oldest generation before.
 cdef size_t n_waiting = 0
 cdef int64_t waiting_since = 0
-cdef tuple thresholds = ()
+cdef int oldest = NEVER
 
 
 cdef class Meter:
@@ -442,13 +443,15 @@ cdef int plan_turn() except -1:
 
 cdef int begin_waiting() except -1:
     """Let full garbage collections wait until `end_waiting` is called as often as this."""
-    global n_waiting, own_waiting, waiting_since, thresholds
+    global n_waiting, own_waiting, waiting_since, oldest
+    if n_waiting == 0:
+        waiting_since = now()
+        first, second, third = gc.get_threshold()
+        if third != NEVER:      # else a program has saved and restored thresholds of ours, or wants no full collections
+            oldest = third
+        gc.set_threshold(first, second, NEVER)
     n_waiting += 1
     own_waiting += 1
-    if n_waiting == 1:
-        waiting_since = now()
-        thresholds = gc.get_threshold()
-        gc.set_threshold(*thresholds[:2], NEVER)
     return 0
 
 
@@ -473,9 +476,10 @@ cdef int forget_loadings() except -1:
 
 
 cdef int collect_again() except -1:
-    """Set the thresholds of the collector as they were, unless others have changed them in the meantime."""
-    if gc.get_threshold()[2] == NEVER:
-        gc.set_threshold(*thresholds)
+    """Set the collector's threshold for the oldest generation as it was, unless others have changed it in the meantime."""
+    first, second, third = gc.get_threshold()
+    if third == NEVER:
+        gc.set_threshold(first, second, oldest)
     return 0
 
 

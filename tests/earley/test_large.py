@@ -12,7 +12,7 @@ import pytest
 
 from earleymask.earley import Engine, Regexes
 from earleymask.earley._large import Table, free, frozen_in_pieces, untrack
-from tests.support.freeing import becomes, n_freeing
+from support.freeing import becomes, n_freeing
 
 MANY = 20_000
 

@@ -17,7 +17,7 @@ from earleymask.earley._meter import Loading, tick
 from earleymask.earley.freeing import forget_locals
 from earleymask.grammar.errors import GrammarError, GrammarLimitError
 from earleymask.grammar.loading import PIECE, distinct, frozen, in_order, loading, pieces
-from tests.support.freeing import collects_as, usual_thresholds
+from support.freeing import collects_as, usual_thresholds
 
 MOST_MS = 200
 """The most milliseconds that loading holds the lock in these tests: ten times the promise, for machines at work. Before
@@ -295,6 +295,26 @@ def test_full_garbage_collections_wait_and_are_wanted_again() -> None:
     Grammar.from_lark(text, loader=load)
     assert seen[0][:2] == thresholds[:2] and seen[0][2] > thresholds[2]
     assert collects_as(thresholds)
+
+
+def test_thresholds_that_the_program_sets_meanwhile_are_kept() -> None:
+    thresholds = usual_thresholds()
+
+    def loaded(set_meanwhile: tuple[int, ...]) -> tuple[int, int, int]:
+        def load(name: str) -> str:
+            gc.set_threshold(*set_meanwhile)
+            return 'a: "x"'
+
+        Grammar.from_lark("start: a\n%import m.a", loader=load)
+        return usual_thresholds()
+
+    try:
+        assert loaded((701,)) == (701, *thresholds[1:])
+        assert loaded((702, 11, 12)) == (702, 11, 12)
+        gc.set_threshold(703, 13, 2**31 - 1)  # a program has saved the thresholds of such a moment, and restores them
+        assert loaded((704,)) == (704, 13, thresholds[2])
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def test_errors_of_the_core_are_errors_of_grammars() -> None:
