@@ -1,6 +1,6 @@
 # The automaton of single regex nodes, for all grammars over one vocabulary.
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport ByteSet, Sequences, Words
@@ -19,10 +19,13 @@ cdef struct State:
     uint8_t expanded
     uint8_t narrow              # continues by at most MAX_EDGES bytes, which are in `edges`
     uint8_t n_edges
+    # Texts of at most so many bytes do not distinguish this state from the one in `beyond`; 0: there is none (`near`)
+    uint16_t reach
     uint8_t counted             # whether the regex is body{least,most} tail and has a family (`_families`)
     uint32_t edges[2 * MAX_EDGES]   # byte, target
     uint32_t least, most        # if counted; most NONE: unbounded
     uint32_t family             # the state of body* tail
+    uint32_t beyond             # the state without the bounds that the texts in `reach` do not come near
     uint32_t* by_byte           # [256] target or DEAD_END; NULL until needed
     # [classes of the quotient] target, DEAD_END or MIXED; then, for each class again, the target, or that of all bytes
     # of the class but a few, or MIXED (`most_common`); NULL until needed
@@ -57,6 +60,10 @@ cdef class Automaton:
     cdef uint32_t replace_bounds(self, uint32_t regex, uint32_t enough, bint lower, uint32_t* room) except? 0xFFFFFFFF nogil
     cdef bint has_bounds(self, uint32_t regex, uint32_t enough, uint32_t* room) noexcept nogil
     cdef bint is_long(self, uint32_t regex) noexcept nogil
+    # Return the state without the upper bounds that no text of so many bytes comes near.
+    cdef uint32_t near(self, uint32_t state, uint32_t n_bytes) except? 0xFFFFFFFF nogil
+    # Return the most bytes for which `near` returns another state; 0: there is none.
+    cdef uint32_t reach(self, uint32_t state) except? 0xFFFFFFFF nogil
     # Return the state to which a byte leads.
     cdef uint32_t target(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     # Pointers into `states` are valid until the next call of any of these.

@@ -10,9 +10,10 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._escaped cimport make_escaped
+from earleymask.earley._far_bounds cimport farthest, without_far
 from earleymask.earley._multiples cimport M_WORDS
 from earleymask.earley._nodes cimport (
-    CUTS_ORACLES, CUTS_PROGRAM, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS,
+    CUTS_ORACLES, CUTS_PROGRAM, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_BOUNDED, F_NULLABLE, F_ORDERED, I_OP, I_WORDS,
     I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_DIVISORS, K_EMPTY, K_EPSILON, K_ESCAPED, K_LIST, K_MARKED,
     K_MULTIPLES, K_NOT,
     K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction,
@@ -29,6 +30,7 @@ cdef enum:
     ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`
     NO = 1                      # in `State.counted`; 0 means that this is not known yet
     YES = 2
+    UNKNOWN = 0xFFFF            # in `State.reach`
 
 
 cdef class Automaton:
@@ -241,6 +243,7 @@ cdef class Automaton:
         memset(state, 0, sizeof(State))
         state.regex = regex
         state.accepts = nullable(self.regexes, regex)
+        state.reach = UNKNOWN if self.regexes.flags[regex] & F_BOUNDED else 0
         self.state_of.data[regex] = <uint32_t> self.n_states
         self.n_states += 1
         return self.state_of.data[regex]
@@ -344,6 +347,20 @@ cdef class Automaton:
             regex = p[2]
             p = sequence(self.regexes.nodes, regex)
         return p[0] == K_REPEAT and p[3] == NONE
+
+    cdef uint32_t near(self, uint32_t state, uint32_t n_bytes) except? 0xFFFFFFFF nogil:
+        while 0 < n_bytes <= self.states[state].reach and n_bytes <= self.reach(state):
+            state = self.states[state].beyond
+        return state
+
+    cdef uint32_t reach(self, uint32_t state) except? 0xFFFFFFFF nogil:
+        cdef uint32_t regex = self.states[state].regex, reach, beyond
+        if self.states[state].reach == UNKNOWN:
+            reach = farthest(self.regexes, regex)
+            beyond = self.state(without_far(self.regexes, regex, reach)) if reach else state
+            self.states[state].beyond = beyond
+            self.states[state].reach = <uint16_t> reach if beyond != state else 0
+        return self.states[state].reach
 
     cdef uint32_t target(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
         cdef ByteSet same

@@ -10,6 +10,9 @@ from earleymask.earley._tables cimport ByteSet, Words
 from earleymask.trie._quotient cimport Quotient
 from earleymask.trie._trie cimport TokenTrie
 
+cdef enum:
+    MANY_DIFFERENCES = 8192     # trie nodes at which `build_like` compares two regexes before it gives up
+
 @cython.final
 cdef class Builder:
     cdef TokenTrie trie
@@ -65,9 +68,9 @@ cdef class Builder:
 
     # Return a new part, without index and `like`; NULL if no token is inside and none leaves the lexeme.
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
-    # Return the part of a regex that matches a subset of what the regex of `like` matches, made from `like` and the
-    # differences. Return `like` itself if there are none; NULL if there are too many, and as `build` does.
-    cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, Part* like) except? NULL nogil
+    # Return the part of a regex that matches a subset of what a wider one matches, made from the part of that one, `like`,
+    # and the differences. Return `like` itself if there are none; NULL if there are too many, and as `build` does.
+    cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, uint32_t wider, Part* like) except? NULL nogil
     cdef int make_family(self, uint32_t trie_node, uint32_t state) except -1 nogil
 
     cdef int start(self, uint32_t trie_node, uint32_t state) except -1 nogil

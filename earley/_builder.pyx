@@ -10,8 +10,11 @@ begins with one), all letters are walked as the others, and what these few make 
 Counted regexes whose tokens show how often the body is repeated copy their part from a family (`_families`), which is
 built here too.
 
+At each node, bounds that nothing below it comes near are dropped (`Automaton.near`).
+
 All but some words: the part of `X & ~Y` is the part of `X` except below the nodes where, along the words of `Y`, one of
-the two dies or matches and the other does not. Only these nodes are walked (`build_like`).
+the two dies or matches and the other does not. Only these nodes are walked (`build_like`). A regex with large bounds is
+made from the one without them in the same way.
 """
 
 cimport cython
@@ -34,7 +37,6 @@ from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, nod
 
 cdef enum:
     SPARSE = 512                # the most tokens that a part keeps as a list instead of a bitmap
-    MANY_DIFFERENCES = 4096     # trie nodes at which `build_like` compares two regexes before it gives up
     OPEN = 32                   # a matched node is open if more trie nodes than these are below one at which tokens die
 
 
@@ -267,6 +269,8 @@ cdef class Builder:
                     mask_allow(bits, tokens[k])
             self.n_inside += n_tokens
             if self.quotient.skips[i] != 1:
+                if self.counting == NULL and self.automaton.states[target].reach >= self.quotient.heights[i]:
+                    target = self.automaton.near(target, self.quotient.heights[i])
                 self.enter(d, i, target)
             i += 1
         if self.has_odd:
@@ -366,7 +370,7 @@ cdef class Builder:
 
     cdef int go_astray(self, uint32_t node, uint32_t target, uint32_t usual) except -1 nogil:
         """Compare, below a trie node to which `target` leads but `usual` is taken, where tokens die and lexemes end."""
-        cdef uint32_t i = node, end = node + node_skip(self.trie.nodes[node]), d, byte
+        cdef uint32_t i = node, end = node + node_skip(self.trie.nodes[node]), d, byte, height
         cdef const uint32_t* row
         cdef node_t packed
         cdef State* states
@@ -385,9 +389,12 @@ cdef class Builder:
                 if row == NULL:
                     row = self.automaton.by_class(self.path_others[d - 1])
                 usual = row[self.quotient.n_classes + self.quotient.class_of[byte]]
-                if target == usual:
-                    i += node_skip(packed)
-                    continue
+            if usual != MIXED and node_skip(packed) != 1:       # as the walk has done
+                height = self.quotient.heights[self.quotient.quotient_of[i]]
+                target, usual = self.automaton.near(target, height), self.automaton.near(usual, height)
+            if target == usual:
+                i += node_skip(packed)
+                continue
             states = self.automaton.states
             # What is MIXED and has no usual target was not walked from here (`walk_members`).
             if (target == DEAD_END or usual == DEAD_END or usual == MIXED
@@ -506,6 +513,8 @@ cdef class Builder:
                 mask_allow(self.bits, node_token(packed) - 1)
                 self.n_inside += 1
             if node_skip(packed) != 1:
+                if self.counting == NULL and self.automaton.states[target].reach:
+                    target = self.automaton.near(target, self.quotient.heights_of[i])
                 self.enter(d, i, target)
             i += 1
         return 0
@@ -616,9 +625,9 @@ cdef class Builder:
         byteset_or(&self.live_bytes, &family.live_bytes)
         return 0
 
-    # ---- all but some words -------------------------------------------------------------------------------------
+    # ---- most of another part -------------------------------------------------------------------------------------
 
-    cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, Part* like) except? NULL nogil:
+    cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, uint32_t wider, Part* like) except? NULL nogil:
         cdef uint32_t i
         self.start(trie_node, self.automaton.state(regex))
         self.dense = True
@@ -628,7 +637,7 @@ cdef class Builder:
             mask_allow(self.bits, like.tokens[i])
         self.n_inside = like.n_tokens
         self.gone.n = 0
-        if not self.walk_differences(trie_node, regex, like.regex):
+        if not self.walk_differences(trie_node, regex, wider):
             return NULL
         if self.gone.n == 0:
             return like
@@ -660,6 +669,9 @@ cdef class Builder:
             byte = node_byte(packed)
             target = self.automaton.target(self.path_states[d - 1], byte)
             other = self.automaton.target(self.path_others[d - 1], byte)
+            if node_skip(packed) != 1:
+                target = self.automaton.near(target, self.quotient.heights_of[i])
+                other = self.automaton.near(other, self.quotient.heights_of[i])
             if target == other:
                 i += node_skip(packed)
                 continue

@@ -64,7 +64,9 @@ cdef enum:                     # one byte a node
     F_ORDERED = 16                  # holds a K_ORDERED or K_CUTS node
     F_COUNTED = 32                  # a bounded K_REPEAT, or a K_CONCAT with one along it
     F_TEXT = 64                     # it is obvious that all its strings are sequences of Unicode scalar values, in UTF-8
-    F_INHERITED = F_SEARCH | F_ORDERED
+    F_BOUNDED = 128                 # somewhere in it a K_REPEAT has an upper bound of FAR or more
+    F_INHERITED = F_SEARCH | F_ORDERED | F_BOUNDED
+    FAR = 4                         # `_far_bounds` looks at no smaller bounds
 
 cdef enum:
     ANY_CLASS = 0                   # the class of all code points, the first one of every arena

@@ -183,12 +183,14 @@ cdef class Nodes:
                 result |= flags[words[i]] & F_INHERITED
             return result | F_SEARCH
         if kind == K_NOT:
-            return ((flags[words[1]] & F_NULLABLE) ^ F_NULLABLE) | (flags[words[1]] & F_INHERITED) | F_SEARCH
+            return ((flags[words[1]] & F_NULLABLE) ^ F_NULLABLE) | (flags[words[1]] & F_ORDERED) | F_SEARCH
         if kind == K_REPEAT:
             if words[2] == 0:
                 result = F_NULLABLE
             if words[2] or words[3] != NONE:
                 result |= F_COUNTED
+            if FAR <= words[3] != NONE:
+                result |= F_BOUNDED
             return result | (flags[words[1]] & F_INHERITED)
         if kind == K_ORDERED:
             # A thread may never reach MATCH.
@@ -206,7 +208,7 @@ cdef class Nodes:
         if kind == K_MULTIPLES:                             # is made only if it matches something
             return F_NULLABLE if is_multiple(self, words) else 0
         if kind == K_ESCAPED:                               # is made only if it matches something: nothing to search
-            result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED)
+            result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED | F_BOUNDED)
             return result if words[E_PHASE] == 0 else result & ~F_NULLABLE
         return 0
 

@@ -61,6 +61,7 @@ cdef class Parts:
     # The part of a regex of `automaton` if it is there, or NULL.
     cdef Part* find(self, uint32_t trie_node, uint32_t regex) noexcept nogil
     cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
+    cdef uint32_t wider(self, uint32_t trie_node, uint32_t state) except? 0xFFFFFFFF nogil
     # Enter a part, which is owned by this table from then on; on an error it is freed.
     cdef int enter(self, Part* part) except -1 nogil
 

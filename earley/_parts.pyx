@@ -23,8 +23,9 @@ Several regexes may share a part, or most of one:
 
 - a counted regex takes its part from a family (`_families`);
 - a regex with exceptions, such as a name that is no keyword, takes the part of the regex without them (`_builder`);
-- bounds that no token comes near do not matter. If no token distinguishes "at most 4 times" from "any number of times",
-  none distinguishes "at most 98 times" from "at most 99 times" (`unbounded`).
+- bounds that no token comes near do not matter, and few tokens come near large bounds (`_far_bounds`). If no token
+  distinguishes "at most 4 times" from "any number of times", none distinguishes "at most 98 times" from "at most 99 times"
+  (`unbounded`).
 
 A part does not change once it is built, with two exceptions: `live` (its late exits), and the rests in `exits` and
 `live`. These are made under the lock when they are first needed. Not here: grammars (`_answers`).
@@ -37,11 +38,12 @@ from libc.string cimport memcmp
 
 from cpython.pythread cimport NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
 
+from earleymask.earley._builder cimport MANY_DIFFERENCES
 from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
 from earleymask.earley._meter cimport NO_LIMIT, go_on
 from earleymask.earley._nodes cimport K_UNION
-from earleymask.earley._part cimport free_part, new_part, part_key, part_size
+from earleymask.earley._part cimport ROOT_NODE, free_part, new_part, part_key, part_size
 from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_free
 
 from earleymask.earley.errors import MatcherInUseError
@@ -192,6 +194,12 @@ cdef class Parts:
             self.n_known += 1
             return part
         state = self.automaton.state(regex)
+        wider = self.automaton.near(state, self.trie.max_depth if trie_node == ROOT_NODE else self.quotient.heights_of[trie_node])
+        if wider != state:
+            part = self.find_or_build(trie_node, self.automaton.states[wider].regex)
+            self.n_unbounded += 1
+            self.known.put(key, part.index)
+            return part
         if is_wide(self.trie, trie_node) and self.automaton.is_counted(state) and self.automaton.states[state].family != state:
             family = self.families.find(trie_node, self.automaton.states[state].family)
             if family == NULL:
@@ -202,10 +210,10 @@ cdef class Parts:
                 self.known.put(key, like.index)         # no token here comes near the bound
                 return like
         if like == NULL and not self.automaton.is_narrow(state):
-            wider = self.automaton.without_complements(regex)
+            wider = self.wider(trie_node, state)
             if wider != NONE:
                 like = self.find_or_build(trie_node, wider)
-                part = self.builder.build_like(trie_node, regex, like)
+                part = self.builder.build_like(trie_node, regex, wider, like)
                 self.n_taken_over += part != NULL
                 if part == like:
                     self.known.put(key, like.index)
@@ -228,6 +236,13 @@ cdef class Parts:
         self.enter(part)
         self.part_bytes += part_size(part, self.trie.n_words)
         return part
+
+    cdef uint32_t wider(self, uint32_t trie_node, uint32_t state) except? 0xFFFFFFFF nogil:
+        """Return a regex that matches more, and differs for few tokens; NONE if there is none."""
+        cdef uint32_t reach = self.automaton.reach(state)
+        if reach and is_wide(self.trie, trie_node) and self.quotient.n_below_higher(reach) < MANY_DIFFERENCES:
+            return self.automaton.states[self.automaton.states[state].beyond].regex
+        return self.automaton.without_complements(self.automaton.states[state].regex)
 
     # ---- bounds that no token comes near ------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ cdef class Quotient:
     cdef readonly uint32_t n_nodes
     cdef uint32_t* skips            # nodes in this subtree, itself included
     cdef uint16_t* depths           # children of the root have 1
+    cdef uint16_t* heights          # the most bytes that follow in a token below any of the merged nodes
     cdef uint8_t* classes           # class of the edge into this node
     cdef uint32_t* token_starts     # n_nodes + 1: the tokens that end here are tokens[token_starts[i]:token_starts[i + 1]]
     cdef uint32_t* tokens           # ascending within a node; of duplicates only the representative, as in the trie
@@ -39,10 +40,14 @@ cdef class Quotient:
     # By trie node.
     cdef uint32_t* parents          # NO_NODE for children of the root
     cdef uint32_t* quotient_of      # the quotient node into which it was merged
+    cdef uint16_t* heights_of       # the most bytes that follow below the node in a token
     cdef uint8_t* wide_of           # which list of `wide` holds its children; 0: none, go from sibling to sibling
     cdef uint32_t* wide             # children by byte, or NO_NODE: wide[wide_of[i] << 8 | byte]; list 0 is the root's
     cdef readonly uint32_t n_wide   # lists in `wide`
+    cdef uint32_t below_higher[256] # by height, as in `n_below_higher`
 
+    # Return how many trie nodes have a parent that is higher than this: below which more bytes follow in a token.
+    cdef uint32_t n_below_higher(self, uint32_t height) noexcept nogil
     # Return the child of a TRIE node (NO_NODE: of the root) by this byte, or NO_NODE.
     cdef uint32_t child(self, uint32_t node, uint32_t byte) noexcept nogil
     cdef size_t n_bytes(self)
@@ -56,6 +61,7 @@ cdef class Quotient:
     cdef int _list_tokens(self) except -1
     cdef int _make_bitmaps(self) except -1
     cdef int _index_children(self) except -1
+    cdef int _measure_heights(self) except -1
 
 
 # The trie nodes that were merged into a node, ascending, and how many they are.

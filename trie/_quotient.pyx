@@ -91,6 +91,7 @@ cdef class Quotient:
     def __dealloc__(self):
         free(self.skips)
         free(self.depths)
+        free(self.heights)
         free(self.classes)
         free(self.token_starts)
         free(self.tokens)
@@ -100,6 +101,7 @@ cdef class Quotient:
         free(self.bitmap_of)
         free(self.bitmaps)
         free(self.parents)
+        free(self.heights_of)
         free(self.quotient_of)
         free(self.wide_of)
         free(self.wide)
@@ -276,6 +278,7 @@ cdef class Quotient:
         self._list_tokens()
         self._make_bitmaps()
         self._index_children()
+        self._measure_heights()
         return 0
 
     cdef int _list_tokens(self) except -1:
@@ -368,6 +371,28 @@ cdef class Quotient:
             free(n_children)
         return 0
 
+    cdef int _measure_heights(self) except -1:
+        """Make `heights`, `heights_of` and `below_higher`."""
+        cdef uint32_t n = self.trie.n_nodes, i, q, height
+        cdef uint32_t n_by_height[257]              # trie nodes by the height of their parent; in the last one, all above
+        self.heights = <uint16_t*>_allocated(self.n_nodes, sizeof(uint16_t))
+        self.heights_of = <uint16_t*>_allocated(n, sizeof(uint16_t))
+        memset(self.heights, 0, self.n_nodes * sizeof(uint16_t))
+        memset(self.heights_of, 0, n * sizeof(uint16_t))
+        memset(n_by_height, 0, sizeof(n_by_height))
+        for i in range(n, 0, -1):                   # a node comes after its parent
+            height, q = self.heights_of[i - 1], self.quotient_of[i - 1]
+            self.heights[q] = max(self.heights[q], <uint16_t>height)
+            if self.parents[i - 1] != NO_NODE:
+                self.heights_of[self.parents[i - 1]] = max(self.heights_of[self.parents[i - 1]], <uint16_t>(height + 1))
+        for i in range(n):
+            height = self.trie.max_depth if self.parents[i] == NO_NODE else self.heights_of[self.parents[i]]
+            n_by_height[min(height, <uint32_t>256)] += 1
+        self.below_higher[255] = n_by_height[256]
+        for i in range(255, 0, -1):
+            self.below_higher[i - 1] = self.below_higher[i] + n_by_height[i]
+        return 0
+
     # -- looking up ----------------------------------------------------------------------------------------------------
 
     cdef uint32_t child(self, uint32_t node, uint32_t byte) noexcept nogil:
@@ -382,9 +407,12 @@ cdef class Quotient:
             i += node_skip(nodes[i])
         return i if i < end and node_byte(nodes[i]) == byte else NO_NODE
 
+    cdef uint32_t n_below_higher(self, uint32_t height) noexcept nogil:
+        return self.below_higher[min(height, <uint32_t>255)]
+
     cdef size_t n_bytes(self):
-        cdef size_t of_nodes = 5 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t)
-        cdef size_t of_trie_nodes = 3 * sizeof(uint32_t) + sizeof(uint8_t)
+        cdef size_t of_nodes = 5 * sizeof(uint32_t) + 2 * sizeof(uint16_t) + sizeof(uint8_t)
+        cdef size_t of_trie_nodes = 3 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t)
         return (
             of_nodes * self.n_nodes + of_trie_nodes * self.trie.n_nodes
             + sizeof(uint32_t) * (
@@ -429,7 +457,7 @@ cdef class Quotient:
         }
 
     def check(self):
-        cdef uint32_t n = self.n_nodes, q, i, member, parent, byte, n_tokens = 0, n_in_bitmap
+        cdef uint32_t n = self.n_nodes, q, i, member, parent, byte, n_tokens = 0, n_in_bitmap, deepest
         cdef const uint32_t* bitmap
         cdef const node_t* nodes = self.trie.nodes
         cdef const char* wrong = self._recognize()     # computes the same tables once more
@@ -438,9 +466,12 @@ cdef class Quotient:
         for q in range(n):
             _must(self.skips[q] >= 1 and self.skips[q] <= n - q, q, "its subtree leaves the quotient")
             _must(q + self.skips[q] == n or self.depths[q + self.skips[q]] <= self.depths[q], q, "its subtree ends too soon")
+            deepest = self.depths[q]
             for i in range(q + 1, q + self.skips[q]):
+                deepest = max(deepest, self.depths[i])
                 if self.depths[i] <= self.depths[q]:
                     _must(False, q, "its subtree ends too late")
+            _must(deepest - self.depths[q] == self.heights[q], q, "its subtree has another height")
             for i in range(self.token_starts[q], self.token_starts[q + 1]):
                 _must(i == self.token_starts[q] or self.tokens[i - 1] < self.tokens[i], q, "its tokens are not in order")
             if self.bitmap_of[q] != NO_NODE:

@@ -103,3 +103,38 @@ def test_strings_of_a_schema_are_counted() -> None:
                 assert vocabulary.stats()["part_nodes_visited"] == before, (least, most, text[: at + 1])
         assert np.array_equal(mask_paths.filled(matcher), mask_paths.walked(matcher))
     assert families(vocabulary) > 0
+
+
+PATTERNS = [
+    r"^(?:\S+\s+){0,9}\S+$",
+    r"^[a-zA-Z0-9 _.-]+$",
+    r"^[A-Z][a-z]+( [A-Z][a-z]+)*$",
+    r"^\S(.*\S)?$",
+    r"[a-z]",
+    r"^(/[^/ ]+)+/?$",
+    r"^[a-z]{2,40}(-[a-z0-9]{1,20}){0,30}$",
+    r"^[^é]*[é€😀][^0-9]{3}$",
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_with_a_bound_on_the_length(pattern: str) -> None:
+    """The masks of most lengths are made from the one without the bound; those near the bound are not."""
+    tokens = [load("tekken").token_bytes(i) for i in range(1000, 60000)]
+    vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+    row, walked = np.zeros((2, (vocabulary.size + 31) // 32), dtype=np.int32)
+    rng = random.Random(pattern)
+    for longest in (70, 150):
+        schema = {"type": "string", "pattern": pattern, "maxLength": longest}
+        for _ in range(3):
+            matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
+            for _ in range(40):
+                matcher.fill_bitmask(row)
+                matcher.walk_bitmask(walked)
+                assert np.array_equal(row, walked), [vocabulary.token_bytes(t) for t in matcher.tokens]
+                allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+                texts = [t for t in rng.choices(allowed, k=9) if b'"' not in vocabulary.token_bytes(t)[1:]]
+                if not texts or not matcher.accept(max(texts, key=lambda t: len(vocabulary.token_bytes(t)))):
+                    break
+    stats = vocabulary.stats()
+    assert stats["parts_taken_over"] > 10 and stats["parts_unbounded"] > 0, stats
