@@ -50,9 +50,6 @@ from earleymask.trie._memory cimport calloc, malloc, realloc
 
 from earleymask.earley.errors import LimitError
 
-cdef extern from "Python.h":
-    int PyGILState_Check() nogil
-
 cdef enum:
     FEWEST_TABLES = 4           # tables for which there is room at first
     CHART_TABLES = 512          # tables of a chart, until a walk over the whole trie needs MAX_TABLES
@@ -1029,9 +1026,9 @@ cdef class Chart:
         cdef Block* block
         cdef uint32_t* w
         cdef size_t i, n_popped
-        history_free_dropped(&self.histories)
-        if DEBUG and not history_is_sound(&self.histories):
-            with gil:
+        with gil:                                           # a matcher that goes says so with the GIL
+            history_free_dropped(&self.histories)
+            if DEBUG and not history_is_sound(&self.histories):
                 expect(False, "each block of a history counts its users")
         maps[0] = maps[1] = maps[2] = NULL
         try:
@@ -1085,12 +1082,7 @@ cdef class Chart:
         self.collect_at = 2 * self.n_words() + n_popped
         if self.collect_at < COLLECT_WORDS:
             self.collect_at = COLLECT_WORDS
-        if PyGILState_Check():                              # it takes up to some 20 ms
-            with gil:
-                with nogil:
-                    self.hash_again()
-        else:
-            self.hash_again()
+        self.hash_again()
         return 0
 
     cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil:

@@ -41,6 +41,20 @@ cdef int forget(Engine engine) except -1:
 
 
 cdef int forget_but(Engine engine, size_t keep) except -1:
+    """Do this for the charts of all living matchers."""
+    cdef Chart chart
+    charts = [chart for chart in [known() for known in engine.charts] if chart is not None]
+    idle = [chart for chart in charts if not chart.busy]
+    for chart in idle:                                  # other threads do not look into busy charts without the lock
+        chart.busy = True
+    try:
+        return collect(engine, charts, keep)
+    finally:
+        for chart in idle:
+            chart.busy = False
+
+
+cdef int collect(Engine engine, list charts, size_t keep) except -1:
     """Keep the regex nodes of the grammar itself and of its terminals, and everything to which rows and positions
     refer.
 
@@ -52,14 +66,14 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
     cdef Masks masks
     cdef Collection marks
     cdef size_t i
-    charts = [chart for chart in [known() for known in engine.charts] if chart is not None]
     for masks in engine.masks.values():
         masks.flush()
     while True:
         for chart in charts:
             if keep != EVERYTHING:
                 history_drop_old(&chart.histories, keep)
-            chart.collect()
+            with nogil:
+                chart.collect()
         marks = Collection(engine)
         for chart in charts:
             chart.mark_learned(marks.states, marks.skeletons, marks.shapes)
@@ -68,7 +82,7 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
         if keep <= 1 or has_room(engine, marks, charts):
             break
         keep = RECENT if keep > RECENT else 1
-    # From here on nothing can fail. Other threads read the tables of charts with the GIL, which this thread holds.
+    # From here on nothing can fail.
     engine.regexes.collect(marks.nodes, marks.node_map)
     for i in range(engine.rules.n_symbols):
         if engine.rules.symbols[i].kind == S_TERMINAL:

@@ -906,7 +906,8 @@ cdef class Matcher:
         self.masks.tidy()
         if self.chart.n_words() > self.chart.collect_at:
             self.engine.regexes.meter.look_at_clock()       # it may take some milliseconds
-            self.chart.collect()
+            with nogil:
+                self.chart.collect()
         return 0
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, too_long
-from .loading import loading, pieces
+from .loading import loading
 
 if TYPE_CHECKING:
     import lark
@@ -217,16 +217,14 @@ class Grammar:
 
         Raises GrammarError if there are none, or if one has a lone surrogate. `limits` as in `from_lark`.
         """
-        import json
-
+        from .json.writer import dumps
         from .regex import choices as choices_
 
         _check_size(0, limits)
         with loading(limits):
             found = choices_.read(choices, limits)
             engine = choices_.load(found)
-            written = ", ".join([json.dumps(piece, ensure_ascii=False)[1:-1] for piece in pieces(found)])
-            return cls._make("choices", f"[{written}]", "start", engine, (), limits=limits)
+            return cls._make("choices", dumps(found, str), "start", engine, (), limits=limits)
 
     @classmethod
     def from_json_schema(

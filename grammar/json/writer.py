@@ -96,6 +96,9 @@ def dumps(value: Any, number: Number) -> str:
 
     null stands for what JSON does not have (infinities, sets), and for integers too long for Python to write them.
     """
+    short = _short(value)
+    if short is not None:
+        return short
     found: list[str] = []
     names: list[tuple[int, Parts, Name]] = []  # pieces that are not ASCII: their places in `found`, and the objects
     stack = [Parts(value, number)]

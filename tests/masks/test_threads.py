@@ -251,6 +251,32 @@ def test_one_matcher_is_forked_in_many_threads(journeys: list[Journey]) -> None:
     run(*(partial(forks, seed) for seed in range(4)))
 
 
+def test_forks_go_on_while_unused_rows_are_dropped() -> None:
+    """Rows and positions get other numbers then, without the interpreter's lock. Forks come and go in the meantime."""
+    vocabulary = Vocabulary.bytes()
+    matcher = Matcher(Grammar.from_lark('start: s\ns: s s | /[ab]+/ | "(" s ")"'), vocabulary)
+
+    def walk(fork: Matcher, rng: Random) -> None:
+        text = ""
+        for step in range(2000):
+            depth = text.count("(") - text.count(")")
+            text += ")" if depth and text[-1] != "(" and rng.random() < 0.1 else rng.choice("a" * 50 + "b(")
+            assert fork.accept(ord(text[-1]))
+            others = [fork.fork() for _ in range(rng.randrange(3))]
+            if step % 5 == 0:
+                wanted = {*b"(ab"}
+                if text[-1] != "(":
+                    wanted |= {*b")"} if text.count("(") > text.count(")") else {*vocabulary.eos_token_ids}
+                assert {*np.flatnonzero(filled(rng.choice([fork, *others]))).tolist()} == wanted, text
+            if rng.random() < 0.02:
+                n = rng.randrange(min(len(text), 100))
+                fork.rollback(n)
+                text = text[: len(text) - n]
+
+    run(*(partial(walk, matcher.fork(), Random(seed)) for seed in range(4)))
+    assert matcher.stats()["collections"] >= 4, matcher.stats()
+
+
 def test_one_matcher_in_many_threads(journeys: list[Journey]) -> None:
     """Whatever gets through is as if it had come alone, and what does not says why."""
     journey = max(journeys, key=lambda each: len(each.tokens))
@@ -260,7 +286,7 @@ def test_one_matcher_in_many_threads(journeys: list[Journey]) -> None:
         twin = Matcher(Grammar.from_lark(GRAMMARS[journey.name]), new_vocabulary())
 
         def misuse(rng: Random) -> None:
-            for _ in range(400):
+            for _ in range(3000):
                 with suppress(MatcherInUseError):
                     roll = rng.randrange(6)
                     if roll == 0:
