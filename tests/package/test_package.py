@@ -40,7 +40,7 @@ ALLOWED_IN_GRAMMAR = {
     "json_schema": {"json", "regex"},
     # `lark/embedded` reads `%json` with `json_schema`.
     "lark": {"model", "regex", "json", "json_schema", "token_ids", "other_syntax"},
-    "grammar": {"model", "regex", "gbnf", "json_schema", "lark"},
+    "grammar": {"model", "regex", "json", "gbnf", "json_schema", "lark"},
 }
 # The only circles of imports, one string of modules each, named below the package. Two modules that import each other
 # cannot be read one after the other: add a circle here only with a reason, and shorten the list when one comes apart.
