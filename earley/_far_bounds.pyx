@@ -224,7 +224,7 @@ cdef uint32_t without_far(Regexes regexes, uint32_t node, uint32_t n_bytes) exce
     if not regexes.flags[node] & F_BOUNDED:
         return node
     if p[0] == K_CONCAT:
-        while p[0] == K_CONCAT:
+        while p[0] == K_CONCAT and regexes.flags[node] & F_BOUNDED:     # a long literal may come after the bounds
             part, node = p[1], p[2]
             words_push(&regexes.stack, without_far(regexes, part, n_bytes))
             p = sequence(regexes.nodes, node)
