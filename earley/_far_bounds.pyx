@@ -87,7 +87,7 @@ cdef uint32_t turns_reach(Nodes nodes, const uint32_t* p, uint32_t* room) noexce
 cdef uint32_t length_reach(Nodes nodes, uint32_t node, uint32_t* others, uint32_t* room) noexcept nogil:
     """Return the reach of the bound of an intersection with all texts of some length. Note its other member."""
     cdef const uint32_t* p = sequence(nodes.nodes, node)
-    cdef uint32_t most = NONE, end
+    cdef uint32_t most, end
     if sequence_length(nodes.nodes, node) != 3:
         return 0
     others[0] = p[2]
@@ -105,21 +105,20 @@ cdef uint32_t most_characters(Nodes nodes, uint32_t node, uint32_t other) noexce
     """Return how many characters a text may have that matches `node`, if that is all that the node demands of the texts of
     `other`; else NONE. The node is `.{0,u}`, or the tail of a character and this."""
     cdef const uint32_t* p = sequence(nodes.nodes, node)
-    cdef uint32_t tail = NONE, body
+    cdef const uint32_t* body
+    cdef uint32_t tail = NONE
     if p[0] == K_CONCAT:
         tail = p[1]
         p = sequence(nodes.nodes, p[2])
     if p[0] != K_REPEAT or p[2] != 0:
         return NONE
-    body = p[1]
     if tail == NONE:
         if not nodes.flags[other] & F_TEXT:
             return NONE
     elif not ends_with_text(nodes, other, sequence(nodes.nodes, tail)):
         return NONE
-    if sequence(nodes.nodes, body)[0] != K_CHAR or sequence(nodes.nodes, body)[1] != ANY_CLASS:
-        return NONE
-    return p[3]
+    body = sequence(nodes.nodes, p[1])
+    return p[3] if body[0] == K_CHAR and body[1] == ANY_CLASS else NONE
 
 
 cdef bint ends_with_text(Nodes nodes, uint32_t node, const uint32_t* tail) noexcept nogil:
@@ -179,7 +178,7 @@ cdef uint32_t ends_of(Nodes nodes, uint32_t node, uint32_t* match, uint32_t* roo
     """Do what `longest_end` does; note a number of characters than which some match is no longer."""
     cdef const uint32_t* p = sequence(nodes.nodes, node)
     cdef uint64_t end = 0, total
-    cdef uint32_t inner, others
+    cdef uint32_t inner, later
     cdef size_t i
     match[0] = 0
     if room[0] == 0:
@@ -193,10 +192,10 @@ cdef uint32_t ends_of(Nodes nodes, uint32_t node, uint32_t* match, uint32_t* roo
     if p[0] == K_CONCAT:
         # Within the first member, its end and the shortest match of the second one are needed; then the end of the second.
         end = ends_of(nodes, p[1], &inner, room)
-        others = ends_of(nodes, p[2], match, room)
-        if end >= MOST_REACH or others >= MOST_REACH:
+        later = ends_of(nodes, p[2], match, room)
+        if end >= MOST_REACH or later >= MOST_REACH:
             return NONE
-        end = max(end + match[0], <uint64_t> others)
+        end = max(end + match[0], <uint64_t> later)
         total = <uint64_t> match[0] + inner
     elif p[0] == K_UNION:
         total = MOST_REACH

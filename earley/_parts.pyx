@@ -186,7 +186,7 @@ cdef class Parts:
 
     cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil:
         cdef uint64_t key = part_key(trie_node, regex)
-        cdef uint32_t state, wider
+        cdef uint32_t state, near, wider
         cdef Part* part = self.find(trie_node, regex)
         cdef Part* like = NULL
         cdef const Family* family
@@ -194,9 +194,9 @@ cdef class Parts:
             self.n_known += 1
             return part
         state = self.automaton.state(regex)
-        wider = self.automaton.near(state, self.trie.max_depth if trie_node == ROOT_NODE else self.quotient.heights_of[trie_node])
-        if wider != state:
-            part = self.find_or_build(trie_node, self.automaton.states[wider].regex)
+        near = self.automaton.near(state, self.trie.max_depth if trie_node == ROOT_NODE else self.quotient.heights_of[trie_node])
+        if near != state:                               # no token here comes near the bound
+            part = self.find_or_build(trie_node, self.automaton.states[near].regex)
             self.n_unbounded += 1
             self.known.put(key, part.index)
             return part

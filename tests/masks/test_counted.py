@@ -39,18 +39,22 @@ def families(vocabulary: Vocabulary) -> int:
     return vocabulary.stats().get("part_families", 0)
 
 
-def agree_on_the_way(grammar: str, vocabulary: Vocabulary, seed: int, steps: int) -> None:
-    """Compare the masks of a random walk by `fill_bitmask` with those of the merged walk."""
+def agree_on_the_way(
+    grammar: Grammar, vocabulary: Vocabulary, seed: int, steps: int, *, by_long_tokens: bool = False
+) -> None:
+    """Compare the masks of a random walk by `fill_bitmask` with those of the merged walk. It prefers short
+    tokens, or long ones, but none that end a string."""
     rng = random.Random(seed)
-    matcher = Matcher(Grammar.from_lark(grammar), vocabulary)
+    matcher = Matcher(grammar, vocabulary)
     row, walked = np.zeros((2, (vocabulary.size + 31) // 32), dtype=np.int32)
     for _ in range(steps):
         matcher.fill_bitmask(row)
         matcher.walk_bitmask(walked)
         assert np.array_equal(row, walked), [vocabulary.token_bytes(t) for t in matcher.tokens]
         allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-        texts = [int(t) for t in rng.sample(list(allowed), min(9, len(allowed))) if vocabulary.token_bytes(int(t))]
-        if not texts or not matcher.accept(min(texts, key=lambda t: len(vocabulary.token_bytes(t)))):
+        texts = {int(t): vocabulary.token_bytes(int(t)) for t in rng.sample(list(allowed), min(9, len(allowed)))}
+        texts = {t: text for t, text in texts.items() if text and not (by_long_tokens and b'"' in text[1:])}
+        if not texts or not matcher.accept((max if by_long_tokens else min)(texts, key=lambda t: len(texts[t]))):
             break
     assert matcher.stats()["masks_walked"] == 0  # else the walk was compared with itself
 
@@ -64,7 +68,7 @@ def test_masks_within_bounded_repetitions(name: str) -> None:
     other = re.sub(r"\{(\d+),(\d*)\}", lambda m: f"{{{int(m[1]) // 2},{int(m[2] or 30) + 1}}}", pattern)
     for seed, ending in enumerate(['"]"', '(" " | "." T)']):
         for text in (pattern, other):
-            agree_on_the_way(f"start: T {ending}\nT: /{text}/", vocabulary, seed, 24)
+            agree_on_the_way(Grammar.from_lark(f"start: T {ending}\nT: /{text}/"), vocabulary, seed, 24)
     assert (families(vocabulary) > 0) == (name in COUNTED)
 
 
@@ -79,7 +83,7 @@ def test_every_short_text(pattern: str, split_nodes: int) -> None:
     before = set_limits(split_nodes=split_nodes)
     try:
         for seed in range(12):
-            agree_on_the_way(f'start: (T ","? )+\nT: /{pattern}/', vocabulary, seed, 12)
+            agree_on_the_way(Grammar.from_lark(f'start: (T ","? )+\nT: /{pattern}/'), vocabulary, seed, 12)
     finally:
         set_limits(**before)
     assert families(vocabulary) > 0
@@ -122,19 +126,9 @@ def test_patterns_with_a_bound_on_the_length(pattern: str) -> None:
     """The masks of most lengths are made from the one without the bound; those near the bound are not."""
     tokens = [load("tekken").token_bytes(i) for i in range(1000, 60000)]
     vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
-    row, walked = np.zeros((2, (vocabulary.size + 31) // 32), dtype=np.int32)
-    rng = random.Random(pattern)
     for longest in (70, 150):
-        schema = {"type": "string", "pattern": pattern, "maxLength": longest}
-        for _ in range(3):
-            matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
-            for _ in range(40):
-                matcher.fill_bitmask(row)
-                matcher.walk_bitmask(walked)
-                assert np.array_equal(row, walked), [vocabulary.token_bytes(t) for t in matcher.tokens]
-                allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-                texts = [t for t in rng.choices(allowed, k=9) if b'"' not in vocabulary.token_bytes(t)[1:]]
-                if not texts or not matcher.accept(max(texts, key=lambda t: len(vocabulary.token_bytes(t)))):
-                    break
+        grammar = Grammar.from_json_schema({"type": "string", "pattern": pattern, "maxLength": longest})
+        for seed in range(3):
+            agree_on_the_way(grammar, vocabulary, seed, 40, by_long_tokens=True)
     stats = vocabulary.stats()
     assert stats["parts_taken_over"] > 10 and stats["parts_unbounded"] > 0, stats
