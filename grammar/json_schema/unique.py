@@ -217,6 +217,7 @@ class UniqueItems:
     def doubt_about(self, shapes: tuple[ArrayShape, ...]) -> Doubt:
         algebra = self.algebra
         for shape in shapes:
+            tick()
             if differing(algebra, shape, partial(are_apart, algebra, shape)) == UNKNOWN:
                 return RUN_OUT
         return NO_DOUBT
@@ -248,6 +249,7 @@ def _conjoins(schema: dict[str, Any]) -> bool:
 
 def places_of(shape: ArrayShape) -> list[int]:
     """Return the terms of the items that must be distinguished."""
+    tick()
     if shape.most is not None and shape.most <= 1:
         return []
     n = len(shape.prefix) if shape.rest == FALSE else len(shape.prefix) + 1
