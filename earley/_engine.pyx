@@ -5,9 +5,7 @@ grammar means the same. The engine keeps what matchers learn about it (regex der
 all of them, under one lock.
 """
 
-from cpython.pythread cimport (
-    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_get_thread_ident, PyThread_release_lock,
-)
+from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_get_thread_ident, PyThread_release_lock
 
 from libc.stdint cimport uint32_t
 
@@ -16,7 +14,7 @@ from weakref import ref
 
 from earleymask.earley._locks cimport ENGINE, Lock, forking, let_fork
 from earleymask.earley._large cimport untrack
-from earleymask.earley._meter cimport Meter, n_taken, start
+from earleymask.earley._meter cimport Meter, n_taken, start, wait_for
 from earleymask.earley._nodes cimport R_EMPTY
 from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL, SURE
 from earleymask.earley._tables cimport NONE
@@ -376,7 +374,7 @@ cdef class Engine:
                 raise MatcherInUseError(
                     "a call of a matcher was interrupted by another one of the same grammar in its own thread")
             with nogil:
-                PyThread_acquire_lock(self.lock.handle, WAIT_LOCK)
+                wait_for(self.lock.handle)
         self.lock.owner = thread
         start(self.regexes.meter)
         return 0

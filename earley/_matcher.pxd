@@ -47,7 +47,9 @@ cdef class Matcher:
     cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
-    cdef int write_mask(self, uint32_t* words) except -1
+    cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1
+    cdef Mask* known_mask(self) noexcept
+    cdef Mask* made_mask(self) except NULL
     cdef int find_extras(self, uint32_t position) except -1
     cdef int find_extra_sets(self, uint32_t position) except -1
     cdef list found_captures(self)

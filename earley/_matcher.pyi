@@ -13,6 +13,7 @@ from ..trie import Vocabulary
 from ._engine import Engine
 from ._explain import Explorer
 from .explanation import Explanation
+from .warming import Warming
 
 class _HasEngine(Protocol):
     """The part of a grammar that a matcher uses."""
@@ -86,6 +87,18 @@ class Matcher:
             TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
         """
 
+    def _fill_known(self, row: npt.NDArray[np.int32]) -> bool:
+        """Do what `fill_bitmask` does if the mask is remembered, and return whether it is."""
+
+    def _reserve(self) -> None:
+        """Let all calls raise MatcherInUseError until `_free` is called, but for `_fill_reserved`."""
+
+    def _free(self) -> None:
+        """Take calls again."""
+
+    def _fill_reserved(self, row: npt.NDArray[np.int32]) -> None:
+        """Do what `fill_bitmask` does, for a matcher that is reserved."""
+
     def walk_bitmask(self, row: npt.NDArray[np.int32] | _TorchTensor) -> None:
         """Do the same as `fill_bitmask` by a walk over the whole trie: slow, the reference for tests."""
 
@@ -128,6 +141,14 @@ class Matcher:
     def expected(self) -> list[str]:
         """Return the names of the terminals and special tokens that may begin or continue here, in the grammar's order.
         For messages."""
+
+    def ahead(self, *, seconds: float = 0.01) -> Warming:
+        """Make the masks of likely continuations in the background, while the model computes. Return at once.
+
+        Call it after a mask: those after the next few tokens are then known, or made faster. Masks are the same without
+        it, and none that is asked for waits longer than some tens of microseconds for it. `seconds`: processor time
+        that it may take. Returns a `Warming`, as `Grammar.warm` does.
+        """
 
     def temperature(self) -> float | None:
         """Return the temperature for the next token: the attribute `temperature` of the rule that is being written.

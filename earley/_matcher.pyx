@@ -39,6 +39,7 @@ from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedToke
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
+MOST_BYTES_AHEAD = 64
 FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
 cdef object NDARRAY = np.ndarray
@@ -157,9 +158,40 @@ cdef class Matcher:
         cdef Py_buffer buffer
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
-            self.write_mask(<uint32_t*> buffer.buf)
-            memset(<char*> buffer.buf + self.trie.n_words * sizeof(uint32_t), 0,
-                   buffer.len - self.trie.n_words * sizeof(uint32_t))
+            self.write_mask(<uint32_t*> buffer.buf, buffer.len)
+        finally:
+            PyBuffer_Release(&buffer)
+
+    def _fill_known(self, row) -> bool:
+        """Do what `fill_bitmask` does if the mask is remembered, and return whether it is."""
+        cdef Py_buffer buffer
+        cdef Mask* mask = self.known_mask()
+        if mask == NULL:
+            return False
+        open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
+        self.chart.n_masks[MASK_KNOWN] += 1
+        copy_mask(mask, <uint32_t*> buffer.buf, self.trie.n_words, buffer.len)
+        PyBuffer_Release(&buffer)
+        return True
+
+    def _reserve(self) -> None:
+        """Let all calls raise MatcherInUseError until `_free` is called, but for `_fill_reserved`."""
+        self.claim()
+
+    def _free(self) -> None:
+        """Take calls again."""
+        self.in_use = 0
+
+    def _fill_reserved(self, row) -> None:
+        """Do what `fill_bitmask` does, for a matcher that is reserved."""
+        cdef Py_buffer buffer
+        open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
+        try:
+            self.lock()
+            try:
+                copy_mask(self.made_mask(), <uint32_t*> buffer.buf, self.trie.n_words, buffer.len)
+            finally:
+                self.unlock()
         finally:
             PyBuffer_Release(&buffer)
 
@@ -193,43 +225,42 @@ cdef class Matcher:
         words = np.empty(self.trie.n_words, dtype=np.uint32)
         cdef uint32_t[::1] view = words
         if self.trie.n_words:
-            self.write_mask(&view[0])
+            self.write_mask(&view[0], self.trie.n_words * sizeof(uint32_t))
         return np.unpackbits(words.view(np.uint8), count=self.trie.n_tokens, bitorder="little").view(np.bool_)
 
-    cdef int write_mask(self, uint32_t* words) except -1:
-        cdef size_t n_bytes = self.trie.n_words * sizeof(uint32_t), i
-        cdef uint32_t position
-        cdef Mask* mask = NULL
-        cdef bint locked = False
-        # SAFETY: a thread needs the GIL to free masks, and the GIL or `chart.busy` to change the chart.
-        if self.history != NULL and not self.chart.busy and not self.in_use:
-            position = self.position()
-            if position < self.chart.n_mask_of and self.chart.mask_generation == self.masks.generation:
-                mask = self.chart.mask_of[position]
+    cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1:
+        """Write the mask, and zeros up to `n_bytes`."""
+        cdef Mask* mask = self.known_mask()
         if mask != NULL:
             self.chart.n_masks[MASK_KNOWN] += 1
-        else:
-            self.acquire()
-            locked = True
+            copy_mask(mask, words, self.trie.n_words, n_bytes)
+            return 0
+        self.acquire()
         try:
-            if locked:
-                self.tidy()
-                try:
-                    mask = self.find_mask(self.position())
-                except LimitError as error:
-                    self.make_room(error)           # the error refers to what the call has made: it is dropped here
-                if mask == NULL:
-                    mask = self.find_mask(self.position())
-            if mask.bits != NULL:
-                memcpy(words, mask.bits, n_bytes)
-            else:
-                memset(words, 0, n_bytes)
-            for i in range(mask.n_tokens):
-                mask_allow(words, mask.tokens[i])
+            copy_mask(self.made_mask(), words, self.trie.n_words, n_bytes)
         finally:
-            if locked:
-                self.release()
+            self.release()
         return 0
+
+    cdef Mask* known_mask(self) noexcept:
+        """Return the mask if it is remembered at the position, and nobody is at work; else NULL. Needs no lock."""
+        cdef uint32_t position
+        # SAFETY: a thread needs the GIL to free masks, and the GIL or `chart.busy` to change the chart.
+        if self.history == NULL or self.chart.busy or self.in_use:
+            return NULL
+        position = self.position()
+        if position >= self.chart.n_mask_of or self.chart.mask_generation != self.masks.generation:
+            return NULL
+        return self.chart.mask_of[position]
+
+    cdef Mask* made_mask(self) except NULL:
+        cdef Mask* mask = NULL
+        self.tidy()
+        try:
+            mask = self.find_mask(self.position())
+        except LimitError as error:
+            self.make_room(error)                   # the error refers to what the call has made: it is dropped here
+        return mask if mask != NULL else self.find_mask(self.position())
 
     cdef Mask* find_mask(self, uint32_t position) except NULL:
         cdef Masks masks = self.masks
@@ -667,6 +698,17 @@ cdef class Matcher:
         finally:
             self.release()
 
+    def ahead(self, *, seconds=0.01):
+        """Make the masks of likely continuations in the background, while the model computes. Return at once.
+
+        Call it after a mask: those after the next few tokens are then known, or made faster. Masks are the same without
+        it, and none that is asked for waits longer than some tens of microseconds for it. `seconds`: processor time
+        that it may take. Returns a `Warming`, as `Grammar.warm` does.
+        """
+        from earleymask.earley._likely import LikelyTexts       # imported lazily
+        from earleymask.earley.warming import Warming
+        return Warming(LikelyTexts(self.fork(), MOST_BYTES_AHEAD), seconds)
+
     # ---- attributes of rules ------------------------------------------------------------------------------------
 
     def temperature(self) -> float | None:
@@ -869,8 +911,9 @@ cdef class Matcher:
         self.used_in = n_forks
         if self.in_use == ALONE or self.in_use and not is_fork:
             raise MatcherInUseError(
-                f"another call of this {type(self).__name__} has not returned: one thread at a time may use a matcher. "
-                "Nothing has changed. Use a fork() in each thread, or a lock of your own around the calls")
+                f"another call of this {type(self).__name__} has not returned, or `Filling.wait` has not been called: one "
+                "thread at a time may use a matcher. Nothing has changed. Use a fork() in each thread, or a lock of your "
+                "own around the calls")
         self.in_use = self.in_use + 1 if is_fork else ALONE
         return 0
 
@@ -909,6 +952,17 @@ cdef class Matcher:
             with nogil:
                 self.chart.collect()
         return 0
+
+
+cdef inline void copy_mask(const Mask* mask, uint32_t* words, size_t n_words, size_t n_bytes) noexcept nogil:
+    cdef size_t i
+    if mask.bits != NULL:
+        memcpy(words, mask.bits, n_words * sizeof(uint32_t))
+    else:
+        memset(words, 0, n_words * sizeof(uint32_t))
+    for i in range(mask.n_tokens):
+        mask_allow(words, mask.tokens[i])
+    memset(<char*> words + n_words * sizeof(uint32_t), 0, n_bytes - n_words * sizeof(uint32_t))
 
 
 cdef inline bint needs_block(const History* history) noexcept nogil:

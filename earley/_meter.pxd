@@ -1,6 +1,7 @@
 # The limits of one call: steps are counted, and the clock is read every STEPS of them. `tick`: turns of other threads.
 
 from cpython.object cimport PyObject
+from cpython.pythread cimport PyThread_type_lock
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -9,6 +10,7 @@ from earleymask.trie._build cimport DEBUG
 cdef enum:
     NO_LIMIT = 0x7FFFFFFFFFFFFFFF
     STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
+    STEPS_AHEAD = 1 << 8        # the same for a thread that works ahead: some tens of microseconds
     TURN_NS = 1_000_000         # time between two turns of other threads: a fifth of what they wait for one by default
     BREAK_NS = 7_000_000        # time between two breaks
     LENGTH_OF_BREAK_NS = 500_000
@@ -72,7 +74,17 @@ cpdef int keep_circular(object one) except -1
 cdef int let_others_run() except -1
 cdef int give_way() except -1
 cdef bint turn_is_due() noexcept
-cdef int64_t clock() noexcept
+cdef int64_t clock() noexcept nogil
+cdef void rest(long nanoseconds) noexcept nogil     # sleep for less than a second, and look at no signals
+
+# A thread works ahead if it makes masks that nobody has asked for yet. It gives way: its call ends with LimitError as soon as
+# another thread waits for a lock (`wait_for`). It does not while it has the interpreter's lock, so that no function of a lazy
+# symbol takes this for a limit of the grammar.
+cdef void work_ahead(bint does) noexcept nogil      # say whether this thread does
+cdef bint must_give_way() noexcept nogil            # whether another thread waits
+cdef bint has_given_way() noexcept nogil            # whether this thread has, since it began to work ahead
+# Wait for a lock that another thread holds, and take it.
+cdef void wait_for(PyThread_type_lock lock) noexcept nogil
 cdef int plan_turn() except -1
 cdef int begin_waiting() except -1
 cdef int end_waiting() except -1

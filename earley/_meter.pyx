@@ -23,6 +23,8 @@ threshold of the oldest generation is raised in the meantime. Younger objects ar
 old while they are small: a collection visits all items of a young list at once.
 """
 
+from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock
+
 import gc
 import threading
 
@@ -87,6 +89,21 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_together = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_counted = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_explaining = NULL;
+    static EARLEYMASK_OF_THREAD int earleymask_works_ahead = 0;
+    static EARLEYMASK_OF_THREAD int earleymask_gave_way = 0;
+    /* How many threads wait for a lock that another one holds, and do not work ahead. */
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static volatile long earleymask_n_wanting = 0;
+    static inline void earleymask_want(long n) { _InterlockedExchangeAdd(&earleymask_n_wanting, n); }
+    static inline long earleymask_wanting(void) { return earleymask_n_wanting; }
+    static inline void earleymask_want_none(void) { earleymask_n_wanting = 0; }
+    #else
+    static long earleymask_n_wanting = 0;
+    static inline void earleymask_want(long n) { __atomic_fetch_add(&earleymask_n_wanting, n, __ATOMIC_RELAXED); }
+    static inline long earleymask_wanting(void) { return __atomic_load_n(&earleymask_n_wanting, __ATOMIC_RELAXED); }
+    static inline void earleymask_want_none(void) { __atomic_store_n(&earleymask_n_wanting, 0, __ATOMIC_RELAXED); }
+    #endif
     """
     bint HAS_BREAKS "EARLEYMASK_HAS_BREAKS"
     # Sleep for less than a second; look at no signals.
@@ -117,6 +134,12 @@ cdef extern from *:
     # counted for it.
     PyObject* explaining "earleymask_explaining"
     int64_t counted "earleymask_counted"
+    # Of this thread: whether it works ahead, and whether it has given way.
+    bint works_ahead "earleymask_works_ahead"
+    bint gave_way "earleymask_gave_way"
+    void want "earleymask_want"(long n) noexcept nogil
+    long n_wanting "earleymask_wanting"() noexcept nogil
+    void want_none "earleymask_want_none"() noexcept nogil
 
 
 # The thread that runs the handlers of signals.
@@ -158,6 +181,11 @@ cdef class Meter:
             with gil:
                 return tick()
         self.look_at_clock()
+        if works_ahead:
+            self.left = STEPS_AHEAD
+            if n_wanting() and not PyGILState_Check():
+                with gil:
+                    return give_way_to_others()
         if PyGILState_Check():
             with gil:                                   # such as the parser of captures and of explanations
                 if turn_is_due():
@@ -428,9 +456,43 @@ cdef bint turn_is_due() noexcept:
     return now() >= next_turn
 
 
-cdef int64_t clock() noexcept:
+cdef int64_t clock() noexcept nogil:
     """Return the processor time of this thread in nanoseconds."""
     return spent()
+
+
+cdef void rest(long nanoseconds) noexcept nogil:
+    sleep(nanoseconds)
+
+
+cdef void work_ahead(bint does) noexcept nogil:
+    global works_ahead, gave_way
+    works_ahead = does
+    gave_way = False
+
+
+cdef bint must_give_way() noexcept nogil:
+    return n_wanting() > 0
+
+
+cdef bint has_given_way() noexcept nogil:
+    return gave_way
+
+
+cdef int give_way_to_others() except -1:
+    global gave_way
+    gave_way = True
+    error = LimitError("what was being made ahead gives way to a mask that is asked for")
+    error.limit = "seconds"
+    raise error
+
+
+cdef void wait_for(PyThread_type_lock lock) noexcept nogil:
+    if not works_ahead:
+        want(1)
+    PyThread_acquire_lock(lock, WAIT_LOCK)
+    if not works_ahead:
+        want(-1)
 
 
 cdef int plan_turn() except -1:
@@ -467,6 +529,7 @@ cdef int end_waiting() except -1:
 cdef int forget_loadings() except -1:
     """In the child of a fork: do not count the loadings of other threads, which have not come along."""
     global n_waiting, main_thread
+    want_none()
     main_thread = PyThread_get_thread_ident()
     if n_waiting > own_waiting:
         n_waiting = own_waiting

@@ -36,12 +36,12 @@ import weakref
 from libc.stdlib cimport free
 from libc.string cimport memcmp
 
-from cpython.pythread cimport NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
+from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
 
 from earleymask.earley._builder cimport MANY_DIFFERENCES
 from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
-from earleymask.earley._meter cimport NO_LIMIT, go_on
+from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_for
 from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._part cimport ROOT_NODE, free_part, new_part, part_key, part_size
 from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_free
@@ -109,7 +109,7 @@ cdef class Parts:
                     raise MatcherInUseError(
                         "a finalizer (`__del__`) made a mask while a mask, or `prepare`, of the same thread was changing "
                         "what all grammars over this vocabulary share. Make no masks in finalizers")
-            PyThread_acquire_lock(self.lock.handle, WAIT_LOCK)
+            wait_for(self.lock.handle)
         self.lock.owner = thread
         return 0
 

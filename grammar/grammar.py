@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..earley import Engine
+    from ..earley.warming import Warming
+    from ..trie import Vocabulary
     from .errors import Row
     from .json_schema.grammar import ReadSchema
     from .json_schema.options import Draft, PropertyOrder, SchemaOptions, Spellings, StringEscapes, Whitespace
@@ -33,6 +35,9 @@ _FORMAT = b"earleymask grammar 1\0"
 MAX_ADDED = 20_000
 """The most symbols that matching adds to an engine, for keys and for rules with values, before the next matcher makes a
 new engine."""
+
+MOST_LIKELY_BYTES = 4096
+"""Bytes of a text whose masks `warm` makes."""
 
 
 class Grammar:
@@ -442,6 +447,29 @@ class Grammar:
     @property
     def imports(self) -> tuple[Imported, ...]:
         return () if self._kept is None else self._kept.texts
+
+    def warm(self, vocabulary: Vocabulary, *, seconds: float = 0.1) -> Warming:
+        """Make masks of likely texts in the background, while a model reads the prompt, say. Return at once.
+
+        The first masks that are asked for meanwhile, or afterwards, are made faster; they are the same without it. A
+        mask that is asked for does not wait for the background: that gives way within some tens of microseconds.
+
+        Args:
+            vocabulary: the vocabulary whose ids will be masked.
+            seconds: processor time that it may take. It ends earlier if no likely text is left, or if it has used an
+                eighth of the memory that a vocabulary has for masks, or a quarter of what texts may add to the grammar.
+
+        Returns:
+            A `Warming`: `stop()` ends it, `wait()` waits for its end.
+
+        Raises:
+            VocabularyError: as `Matcher` does.
+        """
+        from ..earley._likely import LikelyTexts  # imported lazily, as few programs need them
+        from ..earley._matcher import Matcher
+        from ..earley.warming import Warming
+
+        return Warming(LikelyTexts(Matcher(self, vocabulary), MOST_LIKELY_BYTES), seconds)
 
     def stats(self) -> dict[str, int]:
         """Return how much matchers have computed and kept so far, in counts and bytes: see `Engine.stats`."""

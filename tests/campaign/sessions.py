@@ -21,7 +21,16 @@ import numpy.typing as npt
 
 from campaign.cases import Case, Wrong
 from campaign.fronts import Source
-from earleymask import Constraint, Grammar, LimitError, RejectedTokenError, Vocabulary, VocabularyError, fill_bitmasks
+from earleymask import (
+    Constraint,
+    Grammar,
+    LimitError,
+    RejectedTokenError,
+    Vocabulary,
+    VocabularyError,
+    fill_bitmasks,
+    start_bitmasks,
+)
 from earleymask.earley._masks import set_limits
 from support import vocabularies
 from support.compare import Difference, Loaded, Pair
@@ -247,10 +256,24 @@ class Session:
         raise pair.fail(f"Constraint.mask() takes the token {bad}")
 
     def batch(self, pair: Pair, n_threads: int) -> None:
-        """Fill the masks of all matchers at once, with `fill_bitmasks`."""
+        """Fill the masks of all matchers at once; with an even number of threads, in the background."""
         rows = np.full((len(self.pairs), (self.vocabulary.size + 31) // 32), -1, dtype=np.int32)
-        fill_bitmasks([p.matcher for p in self.pairs], rows)
+        matchers = [p.matcher for p in self.pairs]
+        if n_threads % 2:
+            fill_bitmasks(matchers, rows, threads=n_threads)
+        else:
+            start_bitmasks(matchers, rows, threads=n_threads).wait()
         self.check_rows(rows)
+
+    def ahead(self, pair: Pair, ms: int) -> None:
+        """Make the masks of likely texts, for so many milliseconds: of the whole grammar, or from here on."""
+        grammar = pair.loaded.grammar
+        if ms % 2 and isinstance(grammar, Grammar):
+            warming = grammar.warm(self.vocabulary, seconds=ms / 1000)
+        else:
+            warming = pair.matcher.ahead(seconds=ms / 1000)
+        if not warming.wait(60) or warming.error is not None:
+            raise pair.fail(f"warming: {warming.error}")
 
     def threads(self, pair: Pair, n_rounds: int) -> None:
         """Use each matcher in its own thread, and make and drop forks there."""
@@ -318,6 +341,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "collect": Session.collect,
     "constraint": Session.constraint,
     "batch": Session.batch,
+    "ahead": Session.ahead,
     "threads": Session.threads,
     "bounds": Session.bounds,
     "look": Session.look,

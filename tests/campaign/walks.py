@@ -171,5 +171,5 @@ def calling(rng: Random, session: Session) -> list[Any]:
     if roll == 20:
         return [rng.choice(["collect", "reload", "pickled", "constraint"]), number]
     if roll == 21:
-        return ["batch", number, rng.randint(1, 3)]
+        return rng.choice([["batch", number, rng.randint(1, 3)], ["ahead", number, rng.randint(1, 4)]])
     return [rng.choice(["odd_ids", "forced", "look", "fork"]), number]

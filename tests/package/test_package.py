@@ -51,6 +51,8 @@ CIRCLES = [
     # `_chart` asks `_demands` whether demands can be met where its own search does not end; that moves the dots of the
     # chart's rows.
     "earley._chart earley._demands",
+    # `Matcher.ahead` begins likely texts, which go on where a matcher stands.
+    "earley._likely earley._matcher",
 ]
 # The same with what is imported under `if TYPE_CHECKING`, which nothing follows at run time, and with the headers
 # (`.pxd`) of `grammar/`. A compiled module imports the modules that its header names before it runs its own statements;
@@ -62,6 +64,8 @@ CIRCLES_OF_TYPES = [
     # C; the others are given the class of loaders, or a function, to make one.
     """grammar.json_schema.followed_items grammar.json_schema.load grammar.json_schema.object_rules
     grammar.json_schema.rehearsal grammar.json_schema.why_empty grammar.json_schema.why_not""",
+    # The same circle with the handle that `Matcher.ahead` returns.
+    "earley._likely earley._matcher earley.warming",
 ]
 # Frameworks that only adapters may know.
 FRAMEWORKS = {"torch", "transformers", "vllm", "sglang", "llama_cpp"}

@@ -28,7 +28,7 @@ LIMITS: list[dict[str, Any]] = [
 CALLS = {
     "fill": 4, "mask": 1, "step": 14, "any": 3, "odd": 2, "validate": 3, "rollback": 4, "reset": 1, "fork": 3,
     "drop": 1, "forced": 2, "expected": 2, "temperature": 1, "captures": 1, "accepting": 1, "explain": 1, "describe": 1,
-    "batch": 1, "constraint": 1, "threads": 1, "deep": 1,
+    "batch": 1, "constraint": 1, "threads": 1, "deep": 1, "warm": 1, "ahead": 1, "start": 1,
 }  # fmt: skip
 """How often each call is chosen, relative to the others."""
 

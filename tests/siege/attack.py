@@ -35,7 +35,9 @@ from earleymask import (
     Vocabulary,
     fill_bitmasks,
     prepare,
+    start_bitmasks,
 )
+from earleymask.earley.warming import Warming
 from earleymask.trie._build import is_debug
 from siege.gauges import Bystander, MiB, begin_growth, growth
 from siege.schemas import PYTHON, SCHEMAS
@@ -165,6 +167,7 @@ def run(attack: Attack, counts: Counter[str]) -> None:
             if counts["out of time"] - known_late > MOST_LATE or time.monotonic() > ends:
                 break
             siege.do(call)
+        siege.end_warmings()
     longest = bystander.longest
     held = f"most ms held by {bystander.longest_in}"
     counts[held] = max(counts[held], round(longest * 1000))
@@ -191,7 +194,8 @@ class Siege:
         self.row = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
         self.is_callers = attack.front == "python"  # iterating the caller's own objects may hold the lock
         self.rss = 0
-        self.with_copies: set[str] = set()  # calls so far that load a grammar of their own
+        self.with_copies: set[str] = set()  # calls so far that load a grammar, or make a matcher, of their own
+        self.warmings: list[Warming] = []
 
     def load(self, made: Any) -> None:
         front, options = self.attack.front, self.attack.options
@@ -222,7 +226,7 @@ class Siege:
     ) -> Any:
         """Do one call, and return its result; None if it was refused."""
         seconds = seconds or self.limits.seconds
-        if name in ("explain", "constraint"):
+        if name in ("explain", "constraint", "warm"):
             self.with_copies.add(name)
         copies = 1 + len(self.with_copies)
         n_bytes = n_bytes or copies * (self.limits.grammar_bytes + self.limits.matcher_bytes) + MASKS
@@ -381,6 +385,33 @@ class Siege:
         rows = np.zeros((len(self.matchers), len(self.row)), dtype=np.int32)
         seconds = self.limits.seconds * len(self.matchers)
         self.call("fill_bitmasks", lambda: fill_bitmasks(self.matchers, rows), seconds)
+
+    def do_start(self, matcher: Matcher) -> None:
+        rows = np.zeros((len(self.matchers), len(self.row)), dtype=np.int32)
+        filling = self.call("start_bitmasks", lambda: start_bitmasks(self.matchers, rows))
+        if filling is not None:
+            self.call("fill_bitmask", lambda: matcher.fill_bitmask(self.row))  # raises, for it is in use
+            self.call("wait", filling.wait, self.limits.seconds * len(self.matchers))
+
+    def do_warm(self, matcher: Matcher) -> None:
+        """Make masks in the background while other calls are made."""
+        self.note_warming(self.call("warm", lambda: matcher.grammar.warm(self.vocabulary, seconds=0.05)))
+
+    def do_ahead(self, matcher: Matcher) -> None:
+        self.note_warming(self.call("ahead", matcher.ahead))
+
+    def note_warming(self, warming: Warming | None) -> None:
+        if warming is not None:
+            self.warmings.append(warming)
+
+    def end_warmings(self) -> None:
+        for warming in self.warmings:
+            warming.stop()
+            if not warming.wait(60):
+                raise Wrong(f"warm: hangs\n{self.attack}")
+            if warming.error is not None:
+                raise Wrong(f"warm: {type(warming.error).__name__}: {warming.error}\n{self.attack}")
+            self.counts["masks ahead"] += warming.stats()["masks"]
 
     def do_constraint(self, matcher: Matcher) -> None:
         tokens = matcher.tokens

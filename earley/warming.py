@@ -1,0 +1,146 @@
+"""Masks made before they are asked for, by threads in the background (`Grammar.warm`, `Matcher.ahead`).
+
+One list of work serves the whole process, so that many requests do not start many threads: first come, first served.
+The threads are daemons. They begin with the first work, and end with the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._likely import LikelyTexts
+
+MOST_THREADS = max(1, min(4, (os.cpu_count() or 2) // 2))
+"""Threads of the process that make masks in the background. Those of one grammar are made one after the other."""
+
+
+class Warming:
+    """Masks of a grammar that are being made in the background.
+
+    They are made faster when they are asked for afterwards; they are the same without it. Whoever asks for a mask
+    meanwhile waits for some tens of microseconds at most, because the background gives way.
+
+    Attributes:
+        error: what has ended the work, if that was not a limit; else None. It never concerns masks that are asked for.
+    """
+
+    def __init__(self, texts: LikelyTexts, seconds: float) -> None:
+        if not seconds > 0:
+            raise ValueError(f"seconds must be a positive number, got {seconds!r}")
+        self._texts: LikelyTexts | None = texts
+        self._most = seconds * 1e9
+        self._ended = threading.Event()
+        self._is_stopped = False
+        self._stats = {"masks": 0, "texts": 0, "nanoseconds": 0, "complete": 0}
+        self.error: Exception | None = None
+        _workers.add(self)
+
+    def stop(self) -> None:
+        """Make no more masks. The one that is being made is given up within a millisecond."""
+        self._is_stopped = True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the work has ended, at most `timeout` seconds. Return whether it has."""
+        return self._ended.wait(timeout)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the work has ended: all is done, the seconds are used up, a limit was met, or `stop` was called."""
+        return self._ended.is_set()
+
+    def stats(self) -> dict[str, int]:
+        """Return what has been done: `masks` asked for, along so many `texts`; `nanoseconds` of processor time; and
+        `complete`, 1 if no likely text is left."""
+        texts = self._texts
+        if texts is not None:
+            self._note(texts)
+        return dict(self._stats)
+
+    def _note(self, texts: LikelyTexts) -> None:
+        self._stats = {
+            "masks": texts.n_masks,
+            "texts": texts.n_texts,
+            "nanoseconds": texts.nanoseconds,
+            "complete": int(texts.is_done),
+        }
+
+    def _work(self) -> None:
+        texts = self._texts
+        if texts is None:
+            return
+        try:
+            while not (texts.is_done or self._is_stopped or texts.nanoseconds > self._most):
+                texts.work()
+        except Exception as error:  # it must not end the thread
+            self.error = error.with_traceback(None)
+        self._note(texts)
+
+    def _end(self) -> None:
+        self._texts = None
+        self._ended.set()
+
+
+class _Workers:
+    """The threads, and the work that no thread has begun."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._change = threading.Condition()
+        self._waiting: deque[Warming] = deque()
+        self._working: dict[threading.Thread, Warming] = {}
+        self._n_threads = 0
+        self._n_idle = 0
+
+    def add(self, warming: Warming) -> None:
+        with self._change:
+            self._waiting.append(warming)
+            if self._n_idle >= len(self._waiting):
+                self._change.notify()
+            elif self._n_threads < MOST_THREADS:
+                self._n_threads += 1
+                threading.Thread(target=self._run, name="earleymask-warming", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._change:
+                self._n_idle += 1
+                while not self._waiting:
+                    self._change.wait()
+                self._n_idle -= 1
+                warming = self._waiting.popleft()
+                self._working[threading.current_thread()] = warming
+            warming._work()
+            with self._change:
+                del self._working[threading.current_thread()]
+            warming._end()
+            del warming
+
+    def stop(self) -> None:
+        """Let all work end soon, before the interpreter ends."""
+        with self._change:
+            for warming in [*self._waiting, *self._working.values()]:
+                warming.stop()
+            working = list(self._working.values())
+        for warming in working:
+            warming.wait(1.0)
+
+    def forget(self) -> None:
+        """In a forked child, which has no threads of its parent, end what they have not done."""
+        unfinished = [*self._waiting, *self._working.values()]
+        self._begin()
+        for warming in unfinished:
+            warming._ended = threading.Event()  # nobody knows who has the lock of the old one
+            warming._end()
+
+
+_workers = _Workers()
+atexit.register(_workers.stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.forget)

@@ -1,0 +1,300 @@
+"""Masks that are made ahead are the same, are known when they are asked for, and are in nobody's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from earleymask import Grammar, Limits, Matcher, Vocabulary, VocabularyError
+from earleymask.earley import _likely
+from earleymask.earley._forget import forget_now
+from earleymask.earley._likely import LikelyTexts
+from earleymask.earley.warming import Warming
+from earleymask.trie._build import is_debug
+from support import vocabularies
+from support.grammar_texts import GRAMMARS
+from support.mask_paths import agreed, all_strings, feed, filled, go_on, walked
+
+BYTES = Vocabulary.bytes()
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "size": {"type": "integer"},
+        "tags": {"type": "array", "items": {"enum": ["old", "new"]}},
+        "home": {"$ref": "#/$defs/place"},
+        "work": {"$ref": "#/$defs/place"},
+        "when": {"type": "string", "format": "date"},
+    },
+    "$defs": {"place": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}}},
+}
+DOCUMENT = {
+    "name": "Ann",
+    "size": 12,
+    "tags": ["old", "new", "old"],
+    "home": {"x": 1, "y": 2.5},
+    "work": {"y": 3},
+    "when": "2024-02-29",
+}
+ENDLESS = """
+start: up::0
+up::_: "a" "b" up::incr(_) | "," down::_
+down::_: "c" down::decr(_) %if gt(_, 0) | "" %if eq(_, 0)
+"""
+"""Each count is a state of its own, and so a new place."""
+
+
+def completed(texts: LikelyTexts) -> LikelyTexts:
+    while not texts.is_done:
+        texts.work()
+    return texts
+
+
+@pytest.mark.parametrize("slice_ns", [1, 1_000_000])
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_document_finds_all_answers_made(closed: bool, slice_ns: int) -> None:
+    """All masks of a document are unions of answers that likely texts have found, at any token boundary, but those
+    where a number has other digits."""
+    schema: dict[str, Any] = {**SCHEMA, "additionalProperties": False} if closed else SCHEMA
+    grammar = Grammar.from_json_schema(schema)
+    _likely.set_slice(slice_ns)
+    try:
+        completed(LikelyTexts(Matcher(grammar, BYTES), 4096))
+    finally:
+        _likely.set_slice(1_000_000)
+    matcher = Matcher(grammar, BYTES)
+    before = grammar.stats()["answers"]
+    for byte in json.dumps(DOCUMENT).encode():
+        filled(matcher)
+        assert matcher.accept(byte)
+    filled(matcher)
+    n_known = grammar.stats()["answers"] - before
+    cold = Grammar.from_json_schema(schema)
+    matcher = Matcher(cold, BYTES)
+    for byte in json.dumps(DOCUMENT).encode():
+        filled(matcher)
+        assert matcher.accept(byte)
+    assert n_known < 0.2 * cold.stats()["answers"]
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_masks_are_the_same_after_likely_texts(name: str) -> None:
+    """Along random texts of a real vocabulary, in rounds of likely texts that end in the middle."""
+    vocabulary = vocabularies.load("tekken")
+    grammar, rng = Grammar.from_lark(GRAMMARS[name]), Random(name)
+    texts = LikelyTexts(Matcher(grammar, vocabulary), 300)
+    n_compared = 0
+    for _ in range(4):
+        for _ in range(3):
+            texts.work()
+        matcher = Matcher(grammar, vocabulary)
+        while matcher.n_tokens < 12 and go_on(matcher, rng, agreed(matcher)):
+            n_compared += 1
+    assert texts.n_masks and n_compared > 12
+
+
+@pytest.mark.parametrize("ahead", [False, True], ids=["warm", "ahead"])
+def test_masks_are_the_same_while_others_are_made(ahead: bool) -> None:
+    """The background works on the grammar, and with `ahead` on the matcher's own chart, while masks are asked for."""
+    vocabulary = all_strings('{}[]":,ab1 ', 2)
+    rng = Random(ahead)
+    n_made = 0
+    for schema in (SCHEMA, {}, {"type": "array", "uniqueItems": True, "items": {"type": ["string", "integer"]}}):
+        twin = Matcher(Grammar.from_json_schema(schema), vocabulary)
+        grammar = Grammar.from_json_schema(schema)
+        warmings = [] if ahead else [grammar.warm(vocabulary, seconds=0.2)]
+        for _ in range(6):
+            matcher = Matcher(grammar, vocabulary)
+            twin.reset()
+            while matcher.n_tokens < 12:
+                mask = filled(matcher)
+                assert np.array_equal(mask, walked(twin)), matcher.tokens
+                if ahead:
+                    warmings.append(matcher.ahead(seconds=0.002))
+                if not go_on(matcher, rng, mask):
+                    break
+                assert twin.accept(matcher.tokens[-1])
+            if not ahead and warmings[0].is_done:
+                break
+        for warming in warmings:
+            warming.stop()
+            assert warming.wait(60)
+            assert warming.error is None
+            n_made += warming.stats()["masks"]
+    assert n_made > 20
+
+
+def test_what_is_ahead_is_known() -> None:
+    """The masks after the next likely tokens are remembered at the positions of the matcher itself."""
+    grammar = Grammar.from_json_schema({**SCHEMA, "additionalProperties": False})
+    matcher = Matcher(grammar, BYTES)
+    filled(matcher)
+    assert matcher.ahead(seconds=10).wait(60)
+    before = matcher.stats()["masks_known"]
+    for byte in b'{"name':
+        assert matcher.accept(byte)
+    filled(matcher)
+    feed(matcher, b'": "')
+    filled(matcher)
+    assert matcher.stats()["masks_known"] - before >= 1
+
+
+def test_it_gives_way() -> None:
+    """A mask that is asked for does not wait for a slice of the background to end."""
+    grammar = Grammar.from_lark(GRAMMARS["calls"])
+    texts = LikelyTexts(Matcher(grammar, BYTES), 1 << 20)
+    seconds = 20
+    _likely.set_slice(seconds * 10**9)
+    thread = threading.Thread(target=texts.work, daemon=True)
+    try:
+        thread.start()
+        while not texts.n_texts and thread.is_alive():
+            time.sleep(0)
+        begin = time.monotonic()
+        filled(Matcher(grammar, BYTES))
+        assert time.monotonic() - begin < seconds / 4
+        thread.join(seconds / 4)
+        assert not thread.is_alive()
+    finally:
+        _likely.set_slice(1_000_000)
+
+
+def test_a_grammar_without_end_ends() -> None:
+    """A grammar with places without end ends by its bounds, and leaves room for what texts add."""
+    grammar = Grammar.from_lark(ENDLESS)
+    texts = completed(LikelyTexts(Matcher(grammar, BYTES), 4096))
+    assert grammar.stats()["mask_bytes"] < 10 << 20
+    assert 1000 < grammar.engine.n_added < 20_000 / 3
+    assert texts.n_masks > 100
+    agreed(Matcher(grammar, BYTES))
+
+
+def test_it_ends_when_the_grammar_forgets() -> None:
+    """Positions of likely texts are no longer what they were."""
+    grammar = Grammar.from_lark(GRAMMARS["json"])
+    texts = LikelyTexts(Matcher(grammar, BYTES), 4096)
+    texts.work()
+    assert not texts.is_done
+    forget_now(grammar.engine)
+    texts.work()
+    assert texts.is_done
+    agreed(Matcher(grammar, BYTES))
+
+
+def test_nothing_is_ahead_of_the_end() -> None:
+    grammar = Grammar.from_regex("ab")
+    matcher = Matcher(grammar, BYTES)
+    feed(matcher, b"ab")
+    assert matcher.accept(next(iter(BYTES.eos_token_ids)))
+    warming = matcher.ahead()
+    assert warming.wait(60)
+    assert warming.stats() == {"masks": 0, "texts": 0, "nanoseconds": warming.stats()["nanoseconds"], "complete": 1}
+
+
+def test_stopping_and_waiting() -> None:
+    for _ in range(3):
+        warming = Grammar.from_lark(ENDLESS).warm(BYTES, seconds=1000)
+        warming.stop()
+        assert warming.wait(60)
+        assert warming.is_done
+        assert not warming.stats()["complete"]
+
+
+def test_it_keeps_to_its_seconds() -> None:
+    short = Grammar.from_lark(ENDLESS).warm(BYTES, seconds=0.003)
+    assert short.wait(60)
+    assert 0.003e9 < short.stats()["nanoseconds"] < 1e9
+    assert not short.stats()["complete"]
+
+
+def test_bad_arguments() -> None:
+    grammar = Grammar.from_regex("ab")
+    for seconds in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="seconds must be a positive number"):
+            grammar.warm(BYTES, seconds=seconds)
+        with pytest.raises(ValueError, match="seconds must be a positive number"):
+            Matcher(grammar, BYTES).ahead(seconds=seconds)
+    with pytest.raises(VocabularyError, match="no EOS"):
+        grammar.warm(Vocabulary.from_tokens([b"a"], eos_token_id=[]))
+
+
+def test_special_tokens_and_end_tokens_are_in_the_masks() -> None:
+    """A mask that was made ahead at the matcher's own position has its special tokens and EOS."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"", b""], special_tokens={"<|go|>": 2}, eos_token_id=3)
+    grammar = Grammar.from_lark('start: "a" <|go|>? "b"? | "a" "a"')
+    matcher = Matcher(grammar, vocabulary)
+    assert matcher.ahead(seconds=10).wait(60)
+    assert matcher.accept(0)
+    assert filled(matcher).tolist() == [True, True, True, True]
+
+
+def test_limits_end_it_quietly() -> None:
+    """A grammar that reaches a limit at once is warmed as far as it goes, and the matcher's error is its own."""
+    grammar = Grammar.from_lark('start: (start start | "a" | "")', limits=Limits(row_items=5))
+    warming = grammar.warm(BYTES)
+    assert warming.wait(60)
+    assert warming.error is None
+
+
+def test_an_error_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        is_done = False
+        nanoseconds = n_masks = n_texts = 0
+
+        def work(self) -> None:
+            raise MemoryError("no more")
+
+    warming = Warming(Failing(), 1)  # type: ignore[arg-type]
+    assert warming.wait(60)
+    assert isinstance(warming.error, MemoryError)
+    assert Grammar.from_regex("ab").warm(BYTES).wait(60)  # the thread goes on
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_child_begins_anew() -> None:
+    """What the parent's threads have not done is over in the child, and the child can warm grammars itself."""
+    grammar = Grammar.from_lark(ENDLESS)
+    warming = grammar.warm(BYTES, seconds=1000)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            is_over = warming.wait(10)
+            again = grammar.warm(BYTES, seconds=0.01)
+            code = 0 if is_over and again.wait(30) and filled(Matcher(grammar, BYTES)).any() else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    warming.stop()
+    assert warming.wait(60)
+
+
+@pytest.mark.skipif(not is_debug(), reason="checks fail on demand in debug builds alone")
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_any_check_may_fail(name: str) -> None:
+    """Whatever limit is met while texts are written, the grammar's masks stay right."""
+    from earleymask.earley._meter import fail_checks
+
+    after = n_failed = 0
+    while True:
+        grammar = Grammar.from_lark(GRAMMARS[name])
+        texts = LikelyTexts(Matcher(grammar, BYTES), 60)
+        fail_checks(after)
+        try:
+            for _ in range(3):
+                texts.work()
+        finally:
+            failed = fail_checks(None)
+        agreed(Matcher(grammar, BYTES))
+        n_failed += failed
+        if not failed or after > 100_000:
+            break
+        after += 1 + after // 3
+    assert n_failed > 5
