@@ -380,17 +380,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--first-masks", action="store_true", help="measure first masks only, one schema right after the other"
     )
     parser.add_argument("--own-processes", action="store_true", help="give each engine a process of its own")
+    parser.add_argument(
+        "--warm",
+        type=float,
+        default=0,
+        metavar="MS",
+        help="with --own-processes, let earleymask make masks ahead for so long before the first one is asked for",
+    )
     parser.add_argument("--runs", type=int, default=3, help="with --own-processes (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the Markdown here, and the JSON beside it")
     given = parser.parse_args(arguments)
     command = _command(sys.argv[1:] if arguments is None else arguments)
     if given.own_processes:
-        jobs = [own_processes.Job(name, given.vocabulary, given.order, given.spellings) for name in given.engines]
+        jobs = [
+            own_processes.Job(name, given.vocabulary, given.order, given.spellings, given.warm)
+            for name in given.engines
+        ]
         vocabulary, encode = vocabularies.load(given.vocabulary)
         spell = partial(vocabularies.spelled, vocabulary, encode)
         cases = [tokenised(*each, spell)[0] for each in spread(list(read(given.data)), given.limit)]
         record = own_processes.measured([(case.schema, case.tests) for case in cases], jobs, given.runs)
-        name = f"own-processes-{given.order}"
+        name = f"own-processes-{given.order}{f'-warm-{given.warm:g}' if given.warm else ''}"
         write(record | {"command": command}, own_processes.markdown, given.output or RESULTS / f"maskbench-{name}.md")
         return
     record = measured(

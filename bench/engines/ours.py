@@ -47,4 +47,5 @@ class Earleymask:
             again=partial(self._session, grammar),
             walk=getattr(matcher, "walk_bitmask", None),
             grammar_stats=getattr(grammar, "stats", None),
+            warm=lambda seconds: grammar.warm(self.vocabulary, seconds=seconds).wait(),
         )

@@ -37,6 +37,8 @@ class Session:
     """Fills a row by the engine's slow reference; None if the engine has none."""
     grammar_stats: Callable[[], dict[str, int]] | None = None
     """Returns the counters of the grammar; None if the engine has none."""
+    warm: Callable[[float], object] | None = None
+    """Makes masks ahead for so many seconds of processor time; None if the engine cannot."""
     allows: Callable[[int], bool] | None = None
     """Tells whether one token may come next, without a mask; None if the engine cannot undo a token."""
 
