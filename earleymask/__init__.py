@@ -4,14 +4,15 @@
     constraint.mask(tokens)           # which tokens may come next
 
 `Constraint` gives the mask after any sequence of tokens; `Matcher` follows one sequence; `fill_bitmasks` and
-`apply_bitmask` serve batches. Call `prepare` once per vocabulary when a server starts, so that its first requests are
-fast. `GrammarLogitsProcessor` and `model_vocabulary` are for `transformers`; they are imported when first used.
+`apply_bitmask` serve batches, and `start_bitmasks` fills them while a model computes. Call `prepare` once per
+vocabulary when a server starts, so that its first requests are fast. `GrammarLogitsProcessor` and `model_vocabulary`
+are for `transformers`; they are imported when first used.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from . import interpreters as _interpreters  # noqa: F401  # first, for it may refuse to be imported
-from .bitmask import apply_bitmask, fill_bitmasks
+from .bitmask import apply_bitmask, fill_bitmasks, start_bitmasks
 from .constraint import Constraint
 from .earley import Limits, Matcher
 from .errors import (
@@ -58,6 +59,7 @@ __all__ = [
     "apply_bitmask",
     "fill_bitmasks",
     "prepare",
+    "start_bitmasks",
 ]
 
 _LATE = {

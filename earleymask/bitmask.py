@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .errors import BatchError, VocabularyError
 from .trie import Vocabulary
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     import numpy.typing as npt
     import torch
@@ -35,7 +35,8 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
         rows: int32, numpy or torch on the CPU, of shape `(len(matchers), n_words)` or taller; further rows stay as they
             are. `n_words` is at least `ceil(vocab.size / 32)`. Words and bits beyond the vocabulary are cleared.
         threads: how many rows are filled at the same time. Masks are made without the GIL. Matchers of the same grammar
-            wait for each other where a mask is new, so threads help batches of different grammars.
+            wait for each other where a mask is new, so threads help batches of different grammars. Masks that are
+            remembered are copied first, by the caller's thread.
 
     Raises:
         VocabularyError: the matchers have different vocabularies, so the rows cannot be for one model.
@@ -43,37 +44,160 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
             read-only. Nothing has been written then.
         BatchError: some rows failed, and are all zero; the others are filled.
     """
-    words = _as_words(rows)
-    _check_vocabulary(matchers)
-    if words.ndim != 2 or len(words) < len(matchers):
-        raise ValueError(f"rows must have shape ({len(matchers)}, n_words), got {words.shape}")
-    if len(matchers):
-        _check_writable(words, matchers[0].vocabulary)
-    if threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
-    # Two threads must not use the same matcher: its further rows are copied from its first one.
-    first_row: dict[int, int] = {}
-    for row, matcher in enumerate(matchers):
-        first_row.setdefault(id(matcher), row)
-    errors: dict[int, Exception] = {}
-    pending = deque(first_row.values())  # shared by the workers: `popleft` is safe in threads, also without a GIL
-    n_helpers = min(threads, len(first_row)) - 1
-    helpers = []
-    if n_helpers > 0:
-        pool = _pool(n_helpers)
-        helpers = [pool.submit(_fill, matchers, words, pending, errors) for _ in range(n_helpers)]
-    _fill(matchers, words, pending, errors)
+    batch = _Batch(matchers, rows, threads)
+    batch.pending.extend(row for row in batch.first_rows() if not matchers[row]._fill_known(batch.words[row]))
+    helpers = batch.begin(min(threads, len(batch.pending)) - 1, _fill)
+    batch.fill(_fill)
     for helper in helpers:
         helper.result()
-    for row, matcher in enumerate(matchers):
-        source = first_row[id(matcher)]
-        if source != row:
-            words[row] = words[source]
-            if source in errors:
-                errors[row] = errors[source]
-    if errors:
-        failed = {row: errors[row] for row in sorted(errors)}
-        raise BatchError(failed) from next(iter(failed.values()))
+    batch.end()
+
+
+def start_bitmasks(
+    matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, *, threads: int = 1
+) -> Filling:
+    """Begin to fill row `i` of `rows` with the mask of `matchers[i]`, and return at once: the model computes meanwhile.
+
+        filling = earleymask.start_bitmasks(matchers, rows)
+        logits = model(...)
+        filling.wait()
+        earleymask.apply_bitmask(logits, rows)
+
+    Until `wait` has returned, every other call of the matchers raises `MatcherInUseError`, and the rows must be left
+    alone.
+
+    Args:
+        matchers, rows: as for `fill_bitmasks`.
+        threads: how many rows are filled at the same time, all of them in the background.
+
+    Raises:
+        MatcherInUseError: a call of one of the matchers has not returned.
+        VocabularyError, TypeError, ValueError: as `fill_bitmasks` does. Nothing has been written in all these cases.
+    """
+    return Filling(_Batch(matchers, rows, threads), threads)
+
+
+class Filling:
+    """Rows that are being filled in the background, see `start_bitmasks`."""
+
+    def __init__(self, batch: _Batch, threads: int) -> None:
+        self._batch = batch
+        self._process = os.getpid()
+        self._reserved: list[Matcher] = []
+        self._helpers: list[Future[None]] = []
+        try:
+            for row in batch.first_rows():
+                batch.matchers[row]._reserve()
+                self._reserved.append(batch.matchers[row])
+            batch.pending.extend(batch.first_rows())
+            self._helpers = batch.begin(min(threads, len(batch.pending)), _fill_reserved)
+        except BaseException:
+            self._release()
+            raise
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all rows have been filled, so that `wait` returns at once."""
+        return all(helper.done() for helper in self._helpers)
+
+    def wait(self) -> None:
+        """Wait until the rows are filled, and give the matchers back.
+
+        Raises:
+            BatchError: some rows failed, and are all zero; the others are filled.
+            RuntimeError: this process was forked meanwhile, and does not have the threads that fill the rows.
+        """
+        if self._process != os.getpid():
+            self._release()
+            raise RuntimeError(
+                "this process was forked while rows were being filled by threads of its parent; fill them again"
+            )
+        try:
+            for helper in self._helpers:
+                helper.result()
+        finally:
+            self._release()
+        self._batch.end()
+
+    def _release(self) -> None:
+        """Give the matchers back when no thread uses them any more."""
+        self._batch.pending.clear()
+        for helper in self._helpers if self._process == os.getpid() else ():
+            helper.exception()
+        while self._reserved:
+            self._reserved.pop()._free()
+
+    def __del__(self) -> None:
+        if getattr(self, "_reserved", None):
+            self._release()
+
+
+Fill: TypeAlias = "Callable[[Matcher, npt.NDArray[np.int32]], None]"
+
+
+def _fill(matcher: Matcher, row: npt.NDArray[np.int32]) -> None:
+    matcher.fill_bitmask(row)
+
+
+def _fill_reserved(matcher: Matcher, row: npt.NDArray[np.int32]) -> None:
+    matcher._fill_reserved(row)
+
+
+class _Batch:
+    """Matchers and their rows, checked, and the rows that no thread has begun to fill."""
+
+    def __init__(self, matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, threads: int) -> None:
+        self.matchers = matchers
+        self.words = _as_words(rows)
+        _check_vocabulary(matchers)
+        if self.words.ndim != 2 or len(self.words) < len(matchers):
+            raise ValueError(f"rows must have shape ({len(matchers)}, n_words), got {self.words.shape}")
+        if len(matchers):
+            _check_writable(self.words, matchers[0].vocabulary)
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, got {threads}")
+        # Two threads must not use the same matcher: its further rows are copied from its first one.
+        self.first_row: dict[int, int] = {}
+        for row, matcher in enumerate(matchers):
+            self.first_row.setdefault(id(matcher), row)
+        self.pending: deque[int] = deque()  # shared by threads: `popleft` is safe in them, also without a GIL
+        self.errors: dict[int, Exception] = {}
+
+    def first_rows(self) -> Iterable[int]:
+        """Return the row of each matcher."""
+        return self.first_row.values()
+
+    def begin(self, n_threads: int, fill: Fill) -> list[Future[None]]:
+        """Let so many threads of the pool fill rows."""
+        if n_threads <= 0:
+            return []
+        pool = _pool(n_threads)
+        return [pool.submit(self.fill, fill) for _ in range(n_threads)]
+
+    def fill(self, fill: Fill) -> None:
+        """Fill rows until none is pending. If a row fails, clear it and record its error."""
+        while True:
+            try:
+                row = self.pending.popleft()
+            except IndexError:
+                return
+            try:
+                fill(self.matchers[row], self.words[row])
+            except Exception as error:  # an error of any kind must not stop the other rows
+                self.words[row] = 0
+                self.errors[row] = error
+
+    def end(self) -> None:
+        """Copy the rows of matchers that are listed several times. Raise BatchError if some rows failed."""
+        for row, matcher in enumerate(self.matchers if len(self.first_row) < len(self.matchers) else ()):
+            source = self.first_row[id(matcher)]
+            if source != row:
+                self.words[row] = self.words[source]
+                if source in self.errors:
+                    self.errors[row] = self.errors[source]
+        if self.errors:
+            failed = {row: self.errors[row] for row in sorted(self.errors)}
+            raise BatchError(failed) from next(iter(failed.values()))
 
 
 def apply_bitmask(
@@ -149,7 +273,7 @@ def _unpack_on_device(words: torch.Tensor, width: int) -> torch.Tensor:
 def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
     """Check that all matchers have the same vocabulary."""
     for row, matcher in enumerate(matchers):
-        if not hasattr(matcher, "fill_bitmask"):
+        if not isinstance(matcher, Matcher):
             raise TypeError(
                 f"matchers[{row}] must be a Matcher, not {type(matcher).__name__}; constraint.matcher(tokens) gives one"
             )
@@ -160,22 +284,6 @@ def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
                 f"row 0 for one of {first.size} tokens with fingerprint {first.fingerprint[:12]}; make one call for "
                 "each vocabulary"
             )
-
-
-def _fill(
-    matchers: Sequence[Matcher], words: npt.NDArray[np.int32], pending: deque[int], errors: dict[int, Exception]
-) -> None:
-    """Fill rows until none is pending. If a row fails, clear it and record its error."""
-    while True:
-        try:
-            row = pending.popleft()
-        except IndexError:
-            return
-        try:
-            matchers[row].fill_bitmask(words[row])
-        except Exception as error:  # an error of any kind must not stop the other rows
-            words[row] = 0
-            errors[row] = error
 
 
 def _as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int32]:

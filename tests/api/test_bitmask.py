@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,10 +18,12 @@ from earleymask import (
     EarleymaskError,
     LimitError,
     Matcher,
+    MatcherInUseError,
     Vocabulary,
     VocabularyError,
     apply_bitmask,
     fill_bitmasks,
+    start_bitmasks,
 )
 from earleymask.bitmask import _unpack, _unpack_on_device
 
@@ -44,17 +49,22 @@ def unpacked(row: np.ndarray, n: int = 257) -> np.ndarray:
     return np.array([(int(row[t >> 5]) >> (t & 31)) & 1 == 1 for t in range(n)])
 
 
-class Failing:
-    """Stands in for a matcher whose walk reaches a limit halfway."""
+class Failing(Matcher):
+    """A matcher whose walk reaches a limit halfway."""
 
-    vocabulary = Vocabulary.bytes()
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+    error: Exception
 
     def fill_bitmask(self, row: np.ndarray) -> None:
         row[0] = -1
         raise self.error
+
+    _fill_reserved = fill_bitmask
+
+
+def failing(error: Exception) -> Failing:
+    matcher = Failing(LIST, Vocabulary.bytes())
+    matcher.error = error
+    return matcher
 
 
 def test_matchers_of_two_vocabularies_are_not_mixed() -> None:
@@ -105,14 +115,19 @@ def test_a_matcher_may_stand_in_several_rows() -> None:
         assert np.array_equal(unpacked(row), matcher.mask())
 
 
+def fill_in_background(matchers: list[Matcher], rows: np.ndarray, threads: int) -> None:
+    start_bitmasks(matchers, rows, threads=threads).wait()
+
+
+@pytest.mark.parametrize("fill", [fill_bitmasks, fill_in_background])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_one_rows_error_leaves_the_others_filled(threads: int) -> None:
+def test_one_rows_error_leaves_the_others_filled(fill: Callable[..., None], threads: int) -> None:
     good = matchers_at(TEXTS[:3])
-    limit, bug = Failing(LimitError("too many rows")), Failing(RuntimeError("a bug"))
+    limit, bug = failing(LimitError("too many rows")), failing(RuntimeError("a bug"))
     batch = [good[0], limit, good[1], bug, good[2], limit]
     rows = np.full((6, N_WORDS), -1, np.int32)
     with pytest.raises(BatchError) as caught:
-        fill_bitmasks(batch, rows, threads=threads)
+        fill(batch, rows, threads=threads)
     assert list(caught.value.errors) == [1, 3, 5]
     assert caught.value.errors[1] is limit.error and caught.value.errors[3] is bug.error
     assert caught.value.__cause__ is limit.error
@@ -121,6 +136,69 @@ def test_one_rows_error_leaves_the_others_filled(threads: int) -> None:
     for at, matcher in zip([0, 2, 4], good, strict=True):
         assert np.array_equal(unpacked(rows[at]), matcher.mask())
     assert not rows[[1, 3, 5]].any(), "rows that failed allow nothing"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 20])
+def test_rows_are_filled_in_the_background(threads: int) -> None:
+    matchers = matchers_at(TEXTS)
+    matchers.append(matchers[2])
+    rows = np.full((len(matchers), N_WORDS), -1, np.int32)
+    filling = start_bitmasks(matchers, rows, threads=threads)
+    filling.wait()
+    assert filling.is_done
+    filling.wait()  # once more does nothing
+    for row, matcher in zip(rows, matchers, strict=True):
+        assert np.array_equal(unpacked(row), matcher.mask())
+
+
+def test_a_matcher_whose_row_is_being_filled_raises() -> None:
+    """Every call does until `wait` has returned, also when the row has been filled; then all go on as before."""
+    matchers = matchers_at(["[a", "["])
+    rows = np.zeros((2, N_WORDS), np.int32)
+    filling = start_bitmasks(matchers, rows)
+    calls: list[Callable[[], object]] = [
+        lambda: matchers[0].accept(ord("b")),
+        lambda: matchers[1].mask(),
+        lambda: matchers[0].rollback(1),
+        lambda: fill_bitmasks(matchers, rows),
+        lambda: start_bitmasks(matchers, rows),
+    ]
+    for call in calls:
+        with pytest.raises((MatcherInUseError, BatchError), match=r"Filling\.wait"):
+            call()
+    filling.wait()
+    fork = matchers[0].fork()
+    matchers[1]._reserve()
+    with pytest.raises(MatcherInUseError, match=r"Filling\.wait"):
+        start_bitmasks([fork, matchers[1]], rows)
+    matchers[1]._free()
+    assert fork.accept(ord("b")), "a batch that was refused has given back what it had taken"
+    for row, matcher in zip(rows, matchers, strict=True):
+        assert np.array_equal(unpacked(row), matcher.mask())
+
+
+def test_a_filling_that_nobody_waits_for_gives_the_matchers_back() -> None:
+    matchers = matchers_at(["[a", "["])
+    start_bitmasks(matchers, np.zeros((2, N_WORDS), np.int32))
+    gc.collect()
+    assert matchers[0].accept(ord("b"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_child_does_not_wait_for_threads_of_its_parent() -> None:
+    matchers = matchers_at(["[a", "["])
+    filling = start_bitmasks(matchers, np.zeros((2, N_WORDS), np.int32))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            with pytest.raises(RuntimeError, match="forked"):
+                filling.wait()
+            code = 0 if matchers[0].accept(ord("b")) else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    filling.wait()
 
 
 def test_a_batch_error_survives_pickling() -> None:
