@@ -228,7 +228,8 @@ class Engine:
     def stats(self) -> dict[str, int]:
         """Return how much has been learned about the grammar over all its vocabularies: numbers of things, and bytes.
 
-        `grammar_bytes`: regexes, lexer states and skeletons, without those of the grammar itself.
+        `grammar_bytes`: regexes, lexer states and skeletons, without those of the grammar itself. `rule_bytes`: symbols
+        and rules that texts have added, by an estimate; `Limits.load_bytes` bounds them.
         `grammar_collections`: how often those that no living matcher needed were dropped. `mask_bytes`: answers and
         masks; one bound covers them and all else that is remembered for their vocabulary
         (`Vocabulary.stats`).

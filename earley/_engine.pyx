@@ -332,7 +332,8 @@ cdef class Engine:
     def stats(self) -> dict[str, int]:
         """Return how much has been learned about the grammar over all its vocabularies: numbers of things, and bytes.
 
-        `grammar_bytes`: regexes, lexer states and skeletons, without those of the grammar itself.
+        `grammar_bytes`: regexes, lexer states and skeletons, without those of the grammar itself. `rule_bytes`: symbols and
+        rules that texts have added, by an estimate; `Limits.load_bytes` bounds them.
         `grammar_collections`: how often those that no living matcher needed were dropped. `mask_bytes`: answers and
         masks; one bound covers them and all else that is remembered for their vocabulary
         (`Vocabulary.stats`).
@@ -352,6 +353,8 @@ cdef class Engine:
                 "grammar_collections": self.n_collections,
                 "grammar_bytes": (max(self.n_learned_bytes(), self.n_base_bytes) - self.n_base_bytes
                                   if self.skeletons is not None else 0),
+                "rule_bytes": (max(self.rules.n_bytes(), self.n_base_rule_bytes) - self.n_base_rule_bytes
+                               if self.skeletons is not None else 0),
             }
             for masks in self.masks.values():
                 for name, value in masks.stats().items():

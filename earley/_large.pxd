@@ -9,6 +9,13 @@ cdef class Table:
     cdef dict part(self, key)
 
 
+cdef class Unvisited:
+    cdef Table numbers          # key -> index into `values`
+    cdef list values            # not visited by the garbage collector
+
+    cpdef get(self, key)
+
+
 cpdef int untrack(one) except -1
 cdef int free_quietly(list given) except -1
 cdef bint is_only_one(object one) noexcept

@@ -38,6 +38,19 @@ class Table(Generic[Key, Value]):
     def get(self, key: Key) -> Value | None:
         """Return the value of a key; None if there is none."""
 
+class Unvisited(Generic[Key, Value]):
+    """Values by key, as in a `Table`, which the garbage collector does not visit. Keys are tuples or frozensets; they
+    and the values must refer to nothing that could refer to the table."""
+
+    def __len__(self) -> int:
+        """Return len(self)."""
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        """Set self[key] to value."""
+
+    def get(self, key: Key) -> Value | None:
+        """Return the value of a key; None if there is none."""
+
 class Freeing:
     """What `free` still has to free."""
 

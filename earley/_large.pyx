@@ -227,6 +227,33 @@ cdef class Table:
         return <dict> self.others[<Py_ssize_t> ((code ^ code >> 11 ^ code >> 32) % N_PARTS)]
 
 
+cdef class Unvisited:
+    """Values by key, as in a `Table`, which the garbage collector does not visit. Keys are tuples or frozensets; they and the
+    values must refer to nothing that could refer to the table."""
+
+    def __cinit__(self):
+        self.numbers = Table()
+        self.values = []
+        untrack(self.values)
+
+    def __len__(self):
+        return len(self.values)
+
+    cpdef get(self, key):
+        """Return the value of a key; None if there is none."""
+        number = self.numbers.get(key)
+        return None if number is None else (<list> self.values)[<Py_ssize_t> number]
+
+    def __setitem__(self, key, value not None):
+        number = self.numbers.get(key)
+        if number is not None:
+            (<list> self.values)[<Py_ssize_t> number] = value
+            return
+        untrack(key)                                        # before a dict has it, which is visited otherwise
+        self.numbers[key] = len(self.values)
+        (<list> self.values).append(value)
+
+
 cdef class Freeing:
     """What `free` still has to free."""
     cdef Stack stack            # what is to be freed, unless something else refers to it

@@ -45,19 +45,21 @@ cdef class LikelyTexts:
     cdef uint64_t n_collected, n_forgotten
     cdef Words eos                  # the EOS tokens
     cdef bint has_named             # whether the grammar names special tokens or ids
-    cdef Words words                # scratch
+    cdef Words words, others        # scratch
 
     cdef readonly bint is_done      # whether nothing remains to be done
     cdef readonly uint64_t n_masks, n_texts, n_given_way
     cdef readonly int64_t nanoseconds   # processor time that has been spent
 
     cdef int tidy(self) except -1
+    cdef size_t most_words(self) noexcept
     cdef bint uses_much(self, Engine engine) noexcept
     cdef int go_on(self) except -1 nogil
     cdef int begin(self) except -1 nogil
     cdef int end(self) noexcept nogil
     cdef int write_byte(self) except -1 nogil
-    cdef int note_byte(self, uint32_t before, uint32_t byte) except -1 nogil
+    cdef int leave(self, uint32_t level, uint32_t position, uint32_t byte) except -1 nogil
+    cdef uint32_t context_after(self, uint32_t before, uint32_t byte) except? 0xFFFFFFFE nogil
     cdef bint ends_followed(self, uint32_t before, uint32_t byte) except -1 nogil
     cdef uint32_t best_choice(self, bint leaves) except? 0xFFFFFFFE nogil
     cdef uint32_t level(self, uint32_t before, uint32_t byte, uint32_t position) noexcept nogil

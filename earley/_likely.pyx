@@ -46,6 +46,8 @@ cdef enum:
     MOST_KNOWN = 256            # bytes in succession without a new place before a text ends
     MOST_FOLLOWED = 2           # lexemes whose text decides what may follow: after each, places are new without end
     MOST_PLACES = 1 << 16
+    MOST_CHART_WORDS = 1 << 20
+    MOST_LEFT = 3 << 17         # words of choices that are left, of one level: 1.5 MB
     MOST_ADDED = 20_000         # symbols that texts may add before a new matcher has the grammar made anew
     MOST_MASK_BYTES = 8 << 20   # answers and masks of the grammar, beyond which it ends: an eighth of what a vocabulary may
     MOST_PART_BYTES = 16 << 20  # and how much the parts of the vocabulary may grow
@@ -116,6 +118,7 @@ cdef class LikelyTexts:
         words_free(&self.is_new)
         words_free(&self.eos)
         words_free(&self.words)
+        words_free(&self.others)
 
     def work(self) -> None:
         """Work for a millisecond, or until another thread waits for a lock; sleep for a moment if one does already.
@@ -166,13 +169,18 @@ cdef class LikelyTexts:
         if (engine.is_full() or self.chart.n_collections != self.n_collected or engine.n_collections != self.n_forgotten
                 or self.masks.n_bytes() > MOST_MASK_BYTES or self.masks.answers.parts.n_bytes() > self.most_parts):
             self.is_done = True
-        elif self.chart.n_words() > self.chart.collect_at or self.places.n > MOST_PLACES or self.uses_much(engine):
+        elif self.chart.n_words() > self.most_words() or self.places.n > MOST_PLACES or self.uses_much(engine):
             self.is_last = True
             if self.positions.n == 0:
                 self.is_done = True
             elif not self.is_written:
                 self.choose_positions()                     # the masks of what has been written are made
         return 0
+
+    cdef size_t most_words(self) noexcept:
+        """Return how much its chart may hold: nothing is collected there. If other matchers have the chart, too, theirs will
+        be."""
+        return self.chart.collect_at if self.chart.histories.n > 1 else MOST_CHART_WORDS
 
     cdef bint uses_much(self, Engine engine) noexcept:
         """Return whether texts have added much of what they may add to the grammar, which is never forgotten: the rest is for
@@ -218,12 +226,11 @@ cdef class LikelyTexts:
             if self.n_taken[level] < self.left[level].n:
                 choice = self.left[level].data + self.n_taken[level]
                 position = self.chart.advance(choice[0], choice[1])
-                self.n_taken[level] += 3                    # not before: if this raises, the choice is left
                 if position != DEAD and self.visits.data[self.place(position)] == 0:
-                    choice = self.left[level].data + self.n_taken[level] - 3
                     self.context = choice[2]
-                    self.note_byte(choice[0], choice[1])
+                    self.context = self.context_after(choice[0], choice[1])
                     self.arrive(position)
+                self.n_taken[level] += 3                    # not before: if it gives way, the choice is left
                 return 0
         self.is_done = True
         return 0
@@ -238,24 +245,36 @@ cdef class LikelyTexts:
 
     cdef int write_byte(self) except -1 nogil:
         """Write the byte of the best choice, or end the text."""
-        cdef size_t last = self.positions.n - 1
-        cdef uint32_t byte = NONE
+        cdef size_t last = self.positions.n - 1, k
+        cdef uint32_t byte = NONE, position = self.positions.data[last], target, context
+        cdef bint is_known = not self.is_new.data[last]
         if self.text.n < self.most_bytes and self.n_known < MOST_KNOWN and self.context >> 16 < MOST_FOLLOWED:
-            byte = self.best_choice(not self.is_new.data[last])
+            byte = self.best_choice(is_known)
         if byte == NONE:
             self.choose_positions()
             return 0
+        target = self.chart.advance(position, byte)
+        context = self.context_after(position, byte)
+        self.place(target)
+        # From here on only memory may run out, which ends the work: if it gives way before, all this is done again.
+        for k in range(0, self.others.n if not is_known else 0, 2):
+            self.leave(self.others.data[k], position, self.others.data[k + 1])
         words_push(&self.text, byte)
-        self.note_byte(self.positions.data[last], byte)
-        self.arrive(self.chart.advance(self.positions.data[last], byte))
-        return 0
+        self.context = context
+        return self.arrive(target)
 
-    cdef int note_byte(self, uint32_t before, uint32_t byte) except -1 nogil:
-        """Note in `context` that the byte comes after a position."""
-        cdef uint32_t repeated = (self.context >> 8 & 0xFF) + 1 if byte == (self.context & 0xFF) else 0
-        cdef uint32_t n_followed = (self.context >> 16) + self.ends_followed(before, byte)
-        self.context = byte | repeated << 8 | n_followed << 16
-        return 0
+    cdef int leave(self, uint32_t level, uint32_t position, uint32_t byte) except -1 nogil:
+        """Note a choice for a later text."""
+        if level >= N_LEVELS or self.left[level].n >= MOST_LEFT:
+            return 0
+        words_push(&self.left[level], position)
+        words_push(&self.left[level], byte)
+        return words_push(&self.left[level], self.context)
+
+    cdef uint32_t context_after(self, uint32_t before, uint32_t byte) except? 0xFFFFFFFE nogil:
+        """Return the context after a byte that comes after a position."""
+        cdef uint32_t repeated = min((self.context >> 8 & 0xFF) + 1, 0xFF) if byte == (self.context & 0xFF) else 0
+        return byte | repeated << 8 | (self.context >> 16) + self.ends_followed(before, byte) << 16
 
     cdef bint ends_followed(self, uint32_t before, uint32_t byte) except -1 nogil:
         """Return whether the byte ends the lexeme of a terminal whose text decides what may follow."""
@@ -269,15 +288,16 @@ cdef class LikelyTexts:
         return False
 
     cdef uint32_t best_choice(self, bint leaves) except? 0xFFFFFFFE nogil:
-        """Return the byte of the choice that the text takes; NONE if there is none. `leaves`: the place is known, so take the
-        shortest way out. Otherwise note the others as left."""
+        """Return the byte of the choice that the text takes; NONE if there is none. `leaves`: take the shortest way out.
+        Fill `others` with the level and the byte of the other choices."""
         cdef size_t last = self.positions.n - 1, k, n
         cdef uint32_t position = self.positions.data[last], place = self.place_of.data[last]
-        cdef uint32_t byte, best = NONE, target, level, visits
+        cdef uint32_t byte, best = NONE, target, level, best_level = 0, visits
         cdef uint64_t rank, least = 0
         if self.choices_at.data[place] == NONE:
             self.find_choices(place, position)
         n = self.choices.data[self.choices_at.data[place]]
+        self.others.n = 0
         for k in range(n):
             byte = self.choices.data[self.choices_at.data[place] + 1 + k]
             target = self.chart.advance(position, byte)
@@ -286,29 +306,21 @@ cdef class LikelyTexts:
             level = self.level(position, byte, target)
             visits = self.visits.data[self.place(target)]
             if leaves:
-                if visits == 0:
-                    level = 0
-                elif KINDS[byte] == CLOSING:
-                    level = 1
-                else:
-                    level += 2
-                rank = <uint64_t> level << 60 | <uint64_t> visits << 40
+                rank = <uint64_t> (0 if visits == 0 else 1 if KINDS[byte] == CLOSING else 2 + level) << 60
+                rank |= <uint64_t> visits << 40
             else:
                 rank = <uint64_t> level << 60 | <uint64_t> (visits > 0) << 40
             rank |= <uint64_t> min(self.first_terminal(position, byte, target), 0xFFFFFF) << 8 | RANKS[byte]
             if best == NONE or rank < least:
+                if best != NONE:
+                    words_push(&self.others, best_level)
+                    words_push(&self.others, best)
                 least = rank
                 best = byte
-        if not leaves:
-            for k in range(n):
-                byte = self.choices.data[self.choices_at.data[place] + 1 + k]
-                if byte != best:
-                    target = self.chart.advance(position, byte)
-                    level = self.level(position, byte, target) if target != DEAD else NEVER
-                    if level < N_LEVELS:
-                        words_push(&self.left[level], position)
-                        words_push(&self.left[level], byte)
-                        words_push(&self.left[level], self.context)
+                best_level = level
+            else:
+                words_push(&self.others, level)
+                words_push(&self.others, byte)
         return best
 
     cdef uint32_t level(self, uint32_t before, uint32_t byte, uint32_t position) noexcept nogil:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ...earley._engine import Engine
+from ...earley._large import Unvisited, untrack
 from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
@@ -55,6 +56,12 @@ if TYPE_CHECKING:
 MAX_SEARCHED = 1 << 14
 """At most so many places of earlier items are visited to find a completion that differs from them all. The search ends
 early if any choice is open that they have not made. Beyond it, GrammarLimitError."""
+
+STACK_BYTES = 180
+"""Memory of a stack, with its entry in the table of all stacks."""
+
+MAX_OUTLINES = 512
+"""Outlines that are remembered. A text that goes on has the same ones again, and one that goes deeper has new ones."""
 
 MARKS: dict[str, Event | None] = {
     "{": (OPEN_OBJECT, None),
@@ -111,6 +118,7 @@ class Stack:
     def __init__(self, head: int | Item, below: Stack | None) -> None:
         self.head = head
         self.below = below
+        untrack(self)  # a text makes many; see `SchemaLoader`
 
     def rest(self) -> Stack:
         assert self.below is not None
@@ -118,6 +126,20 @@ class Stack:
 
 
 Place = tuple[Stack, Trace]
+
+
+def untracked(leaf: Leaf, below: Stack) -> tuple[Leaf, Stack]:
+    """Return a pair that the garbage collector does not visit."""
+    found = leaf, below
+    untrack(found)
+    return found
+
+
+def together(stacks: Iterable[Stack]) -> frozenset[Stack]:
+    """Return the stacks as a set that the garbage collector does not visit."""
+    found = frozenset(stacks)
+    untrack(found)
+    return found
 
 
 class Outline:
@@ -146,10 +168,16 @@ class FollowedItems:
         self.loader = make(self.engine)
         self.leaves: dict[int, Leaf | Item] = {}
         self.loader.holder = ref(self)
-        self.stacks: dict[tuple[int | Item, Stack | None], Stack] = {}
-        self.loose: dict[frozenset[Stack], int] = {}  # symbols that forget what has been read
+        self.stacks: Unvisited[tuple[int | Item, Stack | None], Stack] = Unvisited()
+        self.loose: Unvisited[frozenset[Stack], int] = Unvisited()  # symbols that forget what has been read
         self.outlines: dict[frozenset[Stack], Outline | None] = {}
         self.trees: dict[object, Tree] = {}
+        self.unpaid = 0  # bytes of stacks that no symbol counts for yet
+
+    def pay(self) -> int:
+        """Return the bytes for which the next symbol counts: what is remembered here lives as long as the symbols."""
+        size, self.unpaid = self.unpaid, 0
+        return size
 
     def first(self, loader: SchemaLoader, term: int, item: tuple[Any, ...], origin: int) -> int | None:
         """Return the symbol of an item of a term and of what follows it; None if no value of the term is left.
@@ -182,9 +210,11 @@ class FollowedItems:
 
     def push(self, head: int | Item, below: Stack | None) -> Stack:
         """Return a stack: the same one for the same parts. A bottom is the complement of the symbol after any item."""
-        stack = self.stacks.get((head, below))
+        key = head, below
+        stack = self.stacks.get(key)
         if stack is None:
-            stack = self.stacks[head, below] = Stack(head, below)
+            self.stacks[key] = stack = Stack(head, below)
+            self.unpaid += STACK_BYTES
         return stack
 
     def push_all(self, heads: tuple[int, ...], below: Stack) -> Stack:
@@ -242,9 +272,11 @@ class FollowedItems:
                 event = event_of(leaf, None)
                 single.setdefault((leaf.kind, leaf.content), (event, set()))[1].add(self.behind(leaf, None, below))
             else:
-                several.setdefault((leaf.kind, leaf.content), []).append((leaf, below))
+                several.setdefault((leaf.kind, leaf.content), []).append(untracked(leaf, below))
+        if len(self.outlines) >= MAX_OUTLINES:
+            self.outlines.clear()
         found = self.outlines[stacks] = Outline(
-            [(*key, event, frozenset(belows)) for key, (event, belows) in single.items()],
+            [(*key, event, together(belows)) for key, (event, belows) in single.items()],
             [(*key, leaves) for key, leaves in several.items()],
         )
         return found
@@ -388,9 +420,9 @@ class Reading:
         self.follow = follow
         self.rest = rest
         self.origin = origin
-        self.made: Made = {}
-        self.known: dict[frozenset[Place], int] = {}
-        self.known_free: dict[tuple[frozenset[Stack], Trace], int] = {}
+        self.made: Made = Unvisited()
+        self.known: Unvisited[frozenset[Place], int] = Unvisited()
+        self.known_free: Unvisited[tuple[frozenset[Stack], Trace], int] = Unvisited()
 
     def symbol(self, places: Iterable[Place]) -> int | None:
         """Return the symbol for what is left of the item and of the array; None if only equal items are left."""
@@ -410,12 +442,19 @@ class Reading:
         if not found:
             return None
         if trace.is_free and all(one is trace for _, one in found):
-            return self.free_symbol(frozenset(stacks), trace)
+            return self.free_symbol(together(stacks), trace)
         key = frozenset(found)
         symbol = self.known.get(key)
         if symbol is None:
             symbol = self.known[key] = self.loader.engine.add_lazy(
-                "item", Reading.expand, self, Reading.productions, key, witness=(self.rest,)
+                "item",
+                Reading.expand,
+                self,
+                Reading.productions,
+                key,
+                witness=(self.rest,),
+                size=self.items.pay(),
+                untracked=True,
             )
         return symbol
 
@@ -423,8 +462,17 @@ class Reading:
         """Return the symbol for what is left after a trace that is free. No stack may begin with the end of an item."""
         symbol = self.known_free.get((stacks, trace))
         if symbol is None:
+            size = self.items.pay()
             symbol = self.loader.engine.add_lazy(
-                "item", Reading.expand, self, Reading.free_productions, stacks, trace, witness=(self.rest,)
+                "item",
+                Reading.expand,
+                self,
+                Reading.free_productions,
+                stacks,
+                trace,
+                witness=(self.rest,),
+                size=size,
+                untracked=True,
             )
             self.known_free[stacks, trace] = symbol
         return symbol
@@ -454,7 +502,7 @@ class Reading:
                     after = self.items.after(leaf, None, below, before, self.made)
                     single.setdefault((leaf.kind, leaf.content), []).append(after)
                 else:
-                    several.setdefault((leaf.kind, leaf.content, before), []).append((leaf, below))
+                    several.setdefault((leaf.kind, leaf.content, before), []).append(untracked(leaf, below))
         found: list[list[int]] = []
         for (kind, content, before), leaves in several.items():
             # Values that earlier items have here are terminals of their own. After all others the items differ.
@@ -494,9 +542,10 @@ class Reading:
     ) -> None:
         """Add a terminal for values that no earlier item has here."""
         is_part = all(leaf.follow is None for leaf, _ in leaves)
+        untrack(leaves)
         terminal = self.loader.followed_leaf(kind, content, Reading.read, self, kind, leaves, before, is_part=is_part)
         if terminal is not None:
-            found.append([terminal, self.loose(frozenset([below for _, below in leaves]))])
+            found.append([terminal, self.loose(together([below for _, below in leaves]))])
 
     def add_single(self, found: list[list[int]], kind: str, content: Any, after: list[Place]) -> None:
         symbol = self.symbol(after)
@@ -532,7 +581,7 @@ class Reading:
         symbol = items.loose.get(stacks)
         if symbol is None:
             symbol = items.loose[stacks] = self.loader.engine.add_lazy(
-                "any item", Reading.expand_loose, self, stacks, witness=(self.rest,)
+                "any item", Reading.expand_loose, self, stacks, witness=(self.rest,), untracked=True
             )
         return symbol
 

@@ -10,9 +10,9 @@ Two values are equal whatever the order of keys and the spelling of numbers and 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from ...earley._large import untrack
+from ...earley._large import Unvisited, untrack
 
 OBJECT, ARRAY, SCALAR = "object", "array", "scalar"
 
@@ -192,5 +192,5 @@ class Trace:
         return stack[0][1][0]
 
 
-Made = dict[tuple[Trace, object], Trace]
+Made: TypeAlias = "dict[tuple[Trace, object], Trace] | Unvisited[tuple[Trace, object], Trace]"
 """The traces that have been made, by the one before and what has been read."""

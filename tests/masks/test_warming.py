@@ -81,7 +81,8 @@ def test_a_document_finds_all_answers_made(closed: bool, slice_ns: int) -> None:
     for byte in json.dumps(DOCUMENT).encode():
         filled(matcher)
         assert matcher.accept(byte)
-    assert n_known < 0.2 * cold.stats()["answers"]
+    # (A debug build asks questions about smaller parts of the trie, and so more of them.)
+    assert n_known < (0.5 if is_debug() else 0.2) * cold.stats()["answers"]
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

