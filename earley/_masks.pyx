@@ -124,16 +124,18 @@ cdef class Masks:
     cdef int trim(self) except -1:
         """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
 
-        First the answers and masks of other grammars are freed, then our own, then the parts, if these take more than
-        half of the limit. A grammar with a running call is skipped; if it uses parts that were dropped, its next call
+        First the answers and masks of other grammars are freed, until an eighth of the limit is free, then our own, then the
+        parts, if these take more than half of the limit. A grammar with a running call is skipped; if it uses parts that were dropped, its next call
         frees them.
         """
         cdef Masks other
         cdef Parts parts = self.answers.parts
         users = sorted(parts.living_users(), key=last_used_of)
         total = parts.n_bytes() + sum([user.__sizeof__() for user in users])
+        # PERF: with hundreds of grammars it takes milliseconds to look at all of them, so room is made for some time.
+        most = MEMORY - MEMORY // 8 if total > MEMORY else MEMORY
         for other in users:
-            if total <= MEMORY:
+            if total <= most:
                 break
             if other is not self:
                 total -= other.__sizeof__()

@@ -6,8 +6,10 @@ llguidance use this layout, too, so serving code for one of them can use these m
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     import torch
 
 TOKENS_PER_WORD = 32
+MANY_ROWS = 16
+SECONDS_ALONE = 0.0001
+"""How long the caller's thread fills fewer rows than that by itself, before it asks other threads for help."""
 
 
 def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, *, threads: int = 1) -> None:
@@ -46,7 +51,11 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
     """
     batch = _Batch(matchers, rows, threads)
     batch.pending.extend(row for row in batch.first_rows() if not matchers[row]._fill_known(batch.words[row]))
-    helpers = batch.begin(min(threads, len(batch.pending)) - 1, _fill)
+    # To wake a thread takes as long as some masks, and matchers of one grammar take turns anyway.
+    n_helpers = min(threads, len({id(matchers[row].grammar) for row in batch.pending})) - 1
+    if n_helpers > 0 and len(batch.pending) < MANY_ROWS:
+        batch.fill(_fill, SECONDS_ALONE)
+    helpers = batch.begin(min(n_helpers, len(batch.pending)), _fill)
     batch.fill(_fill)
     for helper in helpers:
         helper.result()
@@ -174,9 +183,10 @@ class _Batch:
         pool = _pool(n_threads)
         return [pool.submit(self.fill, fill) for _ in range(n_threads)]
 
-    def fill(self, fill: Fill) -> None:
-        """Fill rows until none is pending. If a row fails, clear it and record its error."""
-        while True:
+    def fill(self, fill: Fill, seconds: float = math.inf) -> None:
+        """Fill rows until none is pending, or for so many seconds. If a row fails, clear it and record its error."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
             try:
                 row = self.pending.popleft()
             except IndexError:
