@@ -117,6 +117,7 @@ class Weights:
             together = self.in_place(ones[0]) if len(ones) == 1 else NONE.union(*[self.in_place(one) for one in ones])
             if together in known:
                 continue
+            tick()
             known.add(together)
             n_looked += len(together)
             n_applied += len(together)
@@ -124,6 +125,7 @@ class Weights:
                 return found | weighted
             if self.is_heavy(together):
                 found |= together
+            tick()
             for places in meetings(survey.documents, together):
                 n_looked += len(places)
                 if n_looked > MAX_LOOKED:
@@ -168,6 +170,7 @@ def meetings(documents: Documents, places: Iterable[Place]) -> list[list[Place]]
     items: list[Place] = []
     names: list[Place] = []
     for place in places:
+        tick()
         keywords = place.keywords
         if "properties" in keywords:
             for name in keywords["properties"]:
