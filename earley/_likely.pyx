@@ -50,7 +50,7 @@ cdef enum:
     MOST_LEFT = 3 << 17         # words of choices that are left, of one level: 1.5 MB
     MOST_ADDED = 20_000         # symbols that texts may add before a new matcher has the grammar made anew
     MOST_MASK_BYTES = 8 << 20   # answers and masks of the grammar, beyond which it ends: an eighth of what a vocabulary may
-    MOST_PART_BYTES = 16 << 20  # and how much the parts of the vocabulary may grow
+    MOST_PART_BYTES = 4 << 20  # and how much the parts of the vocabulary may grow
     NEVER = N_LEVELS            # the level of choices that are made if there is no other one
 
 cdef int64_t SLICE_NS = 1_000_000   # processor time of a call of `work`
