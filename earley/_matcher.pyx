@@ -165,10 +165,12 @@ cdef class Matcher:
     def _fill_known(self, row) -> bool:
         """Do what `fill_bitmask` does if the mask is remembered, and return whether it is."""
         cdef Py_buffer buffer
-        cdef Mask* mask = self.known_mask()
-        if mask == NULL:
-            return False
+        cdef Mask* mask
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
+        mask = self.known_mask()                        # not before: opening a row may run code that frees masks
+        if mask == NULL:
+            PyBuffer_Release(&buffer)
+            return False
         self.chart.n_masks[MASK_KNOWN] += 1
         copy_mask(mask, <uint32_t*> buffer.buf, self.trie.n_words, buffer.len)
         PyBuffer_Release(&buffer)

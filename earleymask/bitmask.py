@@ -50,7 +50,7 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
         BatchError: some rows failed, and are all zero; the others are filled.
     """
     batch = _Batch(matchers, rows, threads)
-    batch.pending.extend(row for row in batch.first_rows() if not matchers[row]._fill_known(batch.words[row]))
+    batch.pending.extend(row for row in batch.first_rows() if not _fill_known(batch.matchers[row], batch.words[row]))
     # To wake a thread takes as long as some masks, and matchers of one grammar take turns anyway.
     n_helpers = min(threads, len({id(matchers[row].grammar) for row in batch.pending})) - 1
     if n_helpers > 0 and len(batch.pending) < MANY_ROWS:
@@ -94,6 +94,7 @@ class Filling:
         self._process = os.getpid()
         self._reserved: list[Matcher] = []
         self._helpers: list[Future[None]] = []
+        self._is_over = False
         try:
             for row in batch.first_rows():
                 batch.matchers[row]._reserve()
@@ -117,21 +118,29 @@ class Filling:
             RuntimeError: this process was forked meanwhile, and does not have the threads that fill the rows.
         """
         if self._process != os.getpid():
-            self._release()
             raise RuntimeError(
                 "this process was forked while rows were being filled by threads of its parent; fill them again"
             )
+        if self._is_over:
+            return
         try:
             for helper in self._helpers:
                 helper.result()
+        except BaseException:
+            for row in self._batch.pending.copy():
+                self._batch.words[row] = 0  # interrupted: a row that nobody has filled must allow nothing
+            raise
         finally:
+            self._is_over = True
             self._release()
         self._batch.end()
 
     def _release(self) -> None:
-        """Give the matchers back when no thread uses them any more."""
+        """Give the matchers back when no thread uses them any more. In a forked child, calls take them again anyway."""
+        if self._process != os.getpid():
+            return
         self._batch.pending.clear()
-        for helper in self._helpers if self._process == os.getpid() else ():
+        for helper in self._helpers:
             helper.exception()
         while self._reserved:
             self._reserved.pop()._free()
@@ -148,6 +157,11 @@ def _fill(matcher: Matcher, row: npt.NDArray[np.int32]) -> None:
     matcher.fill_bitmask(row)
 
 
+def _fill_known(matcher: Matcher, row: npt.NDArray[np.int32]) -> bool:
+    """Fill the row if the mask is remembered, and return whether it is; False for a subclass with a way of its own."""
+    return type(matcher).fill_bitmask is Matcher.fill_bitmask and matcher._fill_known(row)
+
+
 def _fill_reserved(matcher: Matcher, row: npt.NDArray[np.int32]) -> None:
     matcher._fill_reserved(row)
 
@@ -156,7 +170,7 @@ class _Batch:
     """Matchers and their rows, checked, and the rows that no thread has begun to fill."""
 
     def __init__(self, matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, threads: int) -> None:
-        self.matchers = matchers
+        self.matchers = matchers = list(matchers)  # the caller may change its own meanwhile
         self.words = _as_words(rows)
         _check_vocabulary(matchers)
         if self.words.ndim != 2 or len(self.words) < len(matchers):
