@@ -55,7 +55,7 @@ class Parts:
         left = iter(value.items())
         comma = "{"
         while some := dict(islice(left, TOGETHER)):
-            whole = _short(some) if all([isinstance(name, str) and name.isascii() for name in some]) else None
+            whole = _short(some) if all([isinstance(name, str) and is_plain(name) for name in some]) else None
             if whole is not None:
                 yield comma + whole[1:-1]
                 comma = ", "
@@ -116,7 +116,7 @@ def dumps(value: Any, number: Number) -> str:
         elif isinstance(part, Parts):
             stack.append(part)
         elif isinstance(part, Name):
-            if not part.isascii():
+            if not is_plain(part):
                 names.append((len(found), top, part))
             found.append(_text(part)[1:-1])
         else:
@@ -159,3 +159,9 @@ def _short(value: Any) -> str | None:
         return _text(value)
     except (TypeError, ValueError):
         return None
+
+
+def is_plain(text: str) -> bool:
+    """Whether `json.dumps` writes the text in the same way whether it escapes what is not ASCII or not: it escapes DEL,
+    too."""
+    return text.isascii() and "\x7f" not in text
