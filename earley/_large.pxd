@@ -6,16 +6,15 @@ cdef class Table:
     cdef list others            # dicts of the other keys, by hash; None: there are none
 
     cpdef get(self, key)
+    cdef dict part_for(self, key)
     cdef dict part(self, key)
 
 
-cdef class Unvisited:
-    cdef Table numbers          # key -> index into `values`
-    cdef list values            # not visited by the garbage collector
-
-    cpdef get(self, key)
+cdef class Unvisited(Table):
+    pass
 
 
 cpdef int untrack(one) except -1
+cpdef int untrack_tuples(one) except -1
 cdef int free_quietly(list given) except -1
 cdef bint is_only_one(object one) noexcept

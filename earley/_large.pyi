@@ -19,6 +19,10 @@ def free(given: list[object], circular: Sequence[object] = (), nanoseconds: int 
 def frozen_in_pieces(items: Iterable[Item]) -> frozenset[Item]:
     """Return the set of many items."""
 
+def untrack_tuples(one: tuple[object, ...]) -> int:
+    """Call `untrack` for a tuple, the tuples in it, and so on: it takes as many calls in one another as they have
+    levels."""
+
 def untrack(one: object) -> int:
     """Tell the garbage collector not to visit an object: a large tuple or list, which it would visit all at once, or
     one of very many. Its parts must refer to nothing that could refer to it; numbers and texts do not."""
@@ -38,18 +42,12 @@ class Table(Generic[Key, Value]):
     def get(self, key: Key) -> Value | None:
         """Return the value of a key; None if there is none."""
 
-class Unvisited(Generic[Key, Value]):
-    """Values by key, as in a `Table`, which the garbage collector does not visit. Keys are tuples or frozensets; they
-    and the values must refer to nothing that could refer to the table."""
-
-    def __len__(self) -> int:
-        """Return len(self)."""
+class Unvisited(Table[Key, Value]):
+    """A `Table` whose keys and values the garbage collector does not visit. Keys are tuples or frozensets; they and the
+    values must refer to nothing that could refer to the table."""
 
     def __setitem__(self, key: Key, value: Value) -> None:
         """Set self[key] to value."""
-
-    def get(self, key: Key) -> Value | None:
-        """Return the value of a key; None if there is none."""
 
 class Freeing:
     """What `free` still has to free."""

@@ -25,6 +25,7 @@ from earleymask.earley._meter cimport (
 cdef extern from "Python.h":
     frozenset PyFrozenSet_New(void* items)
     void PyObject_GC_UnTrack(object one)
+    bint PyObject_GC_IsTracked(object one)
 
 cdef extern from *:
     """
@@ -194,6 +195,16 @@ cpdef int untrack(one) except -1:
     return 0
 
 
+cpdef int untrack_tuples(one) except -1:
+    """Call `untrack` for a tuple, the tuples in it, and so on: it takes as many calls in one another as they have levels."""
+    if PyObject_GC_IsTracked(one):
+        PyObject_GC_UnTrack(one)
+        for part in <tuple> one:
+            if isinstance(part, tuple):
+                untrack_tuples(part)
+    return 0
+
+
 cdef class Table:
     """Values by key, as in a dict, but it grows in pieces: Python enlarges a dict of a million items at once.
 
@@ -214,12 +225,13 @@ cdef class Table:
         return value
 
     def __setitem__(self, key, value not None):
-        if self.others is None or key in self.first:
-            self.first[key] = value
-            if self.others is None and len(self.first) == MOST_AT_FIRST:
-                self.others = [{} for _ in range(N_PARTS)]
-        else:
-            self.part(key)[key] = value
+        self.part_for(key)[key] = value
+
+    cdef dict part_for(self, key):
+        """Return the dict that is to have this key."""
+        if self.others is None and len(self.first) == MOST_AT_FIRST:
+            self.others = [{} for _ in range(N_PARTS)]
+        return self.first if self.others is None or key in self.first else self.part(key)
 
     cdef dict part(self, key):
         """Return the one of the other dicts that has this key, if any has."""
@@ -227,31 +239,15 @@ cdef class Table:
         return <dict> self.others[<Py_ssize_t> ((code ^ code >> 11 ^ code >> 32) % N_PARTS)]
 
 
-cdef class Unvisited:
-    """Values by key, as in a `Table`, which the garbage collector does not visit. Keys are tuples or frozensets; they and the
+cdef class Unvisited(Table):
+    """A `Table` whose keys and values the garbage collector does not visit. Keys are tuples or frozensets; they and the
     values must refer to nothing that could refer to the table."""
 
-    def __cinit__(self):
-        self.numbers = Table()
-        self.values = []
-        untrack(self.values)
-
-    def __len__(self):
-        return len(self.values)
-
-    cpdef get(self, key):
-        """Return the value of a key; None if there is none."""
-        number = self.numbers.get(key)
-        return None if number is None else (<list> self.values)[<Py_ssize_t> number]
-
     def __setitem__(self, key, value not None):
-        number = self.numbers.get(key)
-        if number is not None:
-            (<list> self.values)[<Py_ssize_t> number] = value
-            return
-        untrack(key)                                        # before a dict has it, which is visited otherwise
-        self.numbers[key] = len(self.values)
-        (<list> self.values).append(value)
+        cdef dict part = self.part_for(key)
+        untrack(key)
+        part[key] = value
+        untrack(part)                                       # after each item: it makes the dict one that is visited
 
 
 cdef class Freeing:

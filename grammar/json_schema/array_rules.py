@@ -11,7 +11,6 @@ distinguished if they can be listed; otherwise they come only where no other ite
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...earley._large import untrack
@@ -53,6 +52,7 @@ class State:
         self.claimed = claimed
         self.used = used
         untrack(self)
+        untrack(used)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -64,6 +64,21 @@ class State:
 
     def __hash__(self) -> int:
         return hash((self.length, self.claimed, self.used))
+
+
+class Behind:
+    """Returns the symbol after an item with a canonical value: `ArrayRules.behind`.
+
+    A text makes many: with a `partial` of the method each would be three objects for the garbage collector."""
+
+    __slots__ = ("after", "rules")
+
+    def __init__(self, rules: ArrayRules, after: State) -> None:
+        self.rules = rules
+        self.after = after
+
+    def __call__(self, value: object) -> int:
+        return self.rules.behind(self.after, value)
 
 
 MAX_REHEARSED = 64
@@ -250,7 +265,7 @@ class ArrayRules:
             symbol = self.loader.value(term)
             return [] if symbol is None else [[symbol, self.symbol(after)]]
         rest = self.symbol(State(after.length, after.claimed, NONE_USED))
-        follow = partial(self.behind, after)
+        follow = Behind(self, after)
         symbol = self.loader.followed_item(term, after.used, follow, rest, self.origin)
         return [] if symbol is None else [[symbol]]
 
@@ -283,7 +298,7 @@ class ArrayRules:
         found += self.any_scalar(values, after, NONE_USED, repeated)
         structured = algebra.intersection(claimed, algebra.meaning(STRUCTURED))
         if values.arrays or values.objects:
-            symbol = loader.followed_item(structured, NONE_USED, partial(self.behind, after), repeated, self.origin)
+            symbol = loader.followed_item(structured, NONE_USED, Behind(self, after), repeated, self.origin)
             if symbol is not None:
                 found.append([symbol])
         return found

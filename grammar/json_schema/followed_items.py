@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 from ...earley._engine import Engine
@@ -127,10 +127,13 @@ class Stack:
 
 Place = tuple[Stack, Trace]
 
+First = TypeVar("First")
+Second = TypeVar("Second")
 
-def untracked(leaf: Leaf, below: Stack) -> tuple[Leaf, Stack]:
+
+def untracked(first: First, second: Second) -> tuple[First, Second]:
     """Return a pair that the garbage collector does not visit."""
-    found = leaf, below
+    found = first, second
     untrack(found)
     return found
 
@@ -292,12 +295,12 @@ class FollowedItems:
                 return None
             stack = self.push(stack.head.follow(trace.value()), stack.rest())
             trace = trace.closed(made)
-        return stack, trace
+        return untracked(stack, trace)
 
     def after(self, leaf: Leaf, value: Any, stack: Stack, trace: Trace, made: Made) -> tuple[Stack, Trace]:
         """Return the stack and the trace after a terminal. value: a key, or a canonical scalar."""
         event = event_of(leaf, value)
-        return self.behind(leaf, value, stack), trace if event is None else trace.after(event, made)
+        return untracked(self.behind(leaf, value, stack), trace if event is None else trace.after(event, made))
 
     def behind(self, leaf: Leaf, value: Any, stack: Stack) -> Stack:
         """Return the stack after a terminal, as `after` does."""
@@ -405,7 +408,7 @@ class Reading:
     `SchemaLoader.scalar`.
     """
 
-    __slots__ = ("follow", "items", "known", "known_free", "loader", "made", "origin", "rest")
+    __slots__ = ("follow", "items", "known", "loader", "made", "origin", "rest")
 
     def __init__(
         self,
@@ -421,8 +424,8 @@ class Reading:
         self.rest = rest
         self.origin = origin
         self.made: Made = Unvisited()
-        self.known: Unvisited[frozenset[Place], int] = Unvisited()
-        self.known_free: Unvisited[tuple[frozenset[Stack], Trace], int] = Unvisited()
+        # The symbols by what they are made of: those of `symbol`, and of `free_symbol`.
+        self.known: Unvisited[frozenset[Place] | tuple[frozenset[Stack], Trace], int] = Unvisited()
 
     def symbol(self, places: Iterable[Place]) -> int | None:
         """Return the symbol for what is left of the item and of the array; None if only equal items are left."""
@@ -460,7 +463,7 @@ class Reading:
 
     def free_symbol(self, stacks: frozenset[Stack], trace: Trace) -> int:
         """Return the symbol for what is left after a trace that is free. No stack may begin with the end of an item."""
-        symbol = self.known_free.get((stacks, trace))
+        symbol = self.known.get((stacks, trace))
         if symbol is None:
             size = self.items.pay()
             symbol = self.loader.engine.add_lazy(
@@ -474,7 +477,7 @@ class Reading:
                 size=size,
                 untracked=True,
             )
-            self.known_free[stacks, trace] = symbol
+            self.known[stacks, trace] = symbol
         return symbol
 
     def can_end(self, stack: Stack, trace: Trace) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from ...earley._large import Unvisited, untrack
+from ...earley._large import Unvisited, untrack, untrack_tuples
 
 OBJECT, ARRAY, SCALAR = "object", "array", "scalar"
 
@@ -127,6 +127,7 @@ class Trace:
         self.is_free = not any(frame.candidates for frame in frames)
         self.length: int = (0 if before is None else before.length) + (event is not None)
         untrack(self)  # a text makes many, and nothing in them could refer to them
+        untrack_tuples(frames)
 
     def after(self, event: Event, made: Made) -> Trace:
         """Return the trace after an event. Equal traces that are made with the same `made` are the same object."""
