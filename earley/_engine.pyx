@@ -377,7 +377,7 @@ cdef class Engine:
                 raise MatcherInUseError(
                     "a call of a matcher was interrupted by another one of the same grammar in its own thread")
             with nogil:
-                wait_for(self.lock.handle)
+                wait_for(self.lock.handle, -1)
         self.lock.owner = thread
         start(self.regexes.meter)
         return 0

@@ -47,10 +47,16 @@ cdef class LikelyTexts:
     cdef bint has_named             # whether the grammar names special tokens or ids
     cdef Words words, others        # scratch
 
-    cdef readonly bint is_done      # whether nothing remains to be done
+    cdef int64_t most_ns            # processor time that it may take
+    cdef int64_t pause              # nanoseconds for which it rests if it has to give way again
+    cdef int is_stopped
+
+    cdef readonly bint is_done      # whether it has ended
+    cdef readonly bint is_complete  # whether it has because no likely text is left
     cdef readonly uint64_t n_masks, n_texts, n_given_way
     cdef readonly int64_t nanoseconds   # processor time that has been spent
 
+    cdef int work_alone(self, int64_t began) except -1
     cdef int tidy(self) except -1
     cdef size_t most_words(self) noexcept
     cdef bint uses_much(self, Engine engine) noexcept

@@ -13,8 +13,9 @@ comes first, because properties of a schema are usually written in its order.
 When a text is written, masks are made at its new places: where a tokenizer that takes the longest token would have a
 boundary, and where there is a choice, because tokenizers split texts there in many ways.
 
-A call of `work` takes a millisecond, and gives way to masks that are asked for (`_meter.pxd`). What is learned belongs to
-the grammar and the vocabulary, as if a matcher had asked for the masks, and has the same bounds.
+A call of `work` takes a millisecond, or as long as the mask that it makes then; it gives way to masks that are asked for
+(`_meter.pxd`). What is learned belongs to the grammar and the vocabulary, as if a matcher had asked for the masks, and has
+the same bounds.
 """
 
 from libc.string cimport memset
@@ -29,7 +30,7 @@ from earleymask.earley._lexer cimport (
 from earleymask.earley._locks cimport forking, let_fork
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._meter cimport (
-    STEPS_AHEAD, Meter, clock, has_given_way, must_give_way, rest, start, work_ahead,
+    STEPS_AHEAD, Meter, clock, has_given_way, must_give_way, nanoseconds, rest, start, work_ahead,
 )
 from earleymask.earley._tables cimport (
     NONE, ByteSet, byteset_and, byteset_has, byteset_or, sort_unique, words_extend, words_free, words_push,
@@ -42,13 +43,14 @@ from earleymask.earley.errors import LimitError
 
 cdef enum:
     BYTES_BETWEEN_LOOKS = 16    # bytes that are written between two looks at the clock
-    PAUSE_NS = 50_000           # for which it sleeps if it must give way
+    PAUSE_NS = 50_000           # for which it sleeps first if it must give way; then for twice as long, and so on
+    LONGEST_PAUSE_NS = 1_000_000
     MOST_KNOWN = 256            # bytes in succession without a new place before a text ends
     MOST_FOLLOWED = 2           # lexemes whose text decides what may follow: after each, places are new without end
     MOST_PLACES = 1 << 16
     MOST_CHART_WORDS = 1 << 20
     MOST_LEFT = 3 << 17         # words of choices that are left, of one level: 1.5 MB
-    MOST_ADDED = 20_000         # symbols that texts may add before a new matcher has the grammar made anew
+    MOST_ADDED = 5_000          # symbols that likely texts may add: a quarter of those after which a new matcher has the grammar made anew
     MOST_MASK_BYTES = 8 << 20   # answers and masks of the grammar, beyond which it ends: an eighth of what a vocabulary may
     MOST_PART_BYTES = 4 << 20  # and how much the parts of the vocabulary may grow
     NEVER = N_LEVELS            # the level of choices that are made if there is no other one
@@ -86,13 +88,18 @@ make_order()
 
 
 cdef class LikelyTexts:
-    """Likely continuations of a matcher's text, at most `most_bytes` each; their masks are made by `work`.
+    """Likely continuations of a matcher's text, at most `most_bytes` each; their masks are made by `work`, in at most so
+    many seconds of processor time.
 
-    The matcher must be one that nobody else uses. It is not changed.
+    The matcher must be one that nobody else uses. It is not changed. Raises ValueError if `seconds` is not positive.
     """
 
-    def __cinit__(self, Matcher matcher not None, size_t most_bytes):
+    def __cinit__(self, Matcher matcher not None, size_t most_bytes, double seconds):
+        if not seconds > 0:
+            raise ValueError(f"seconds must be a positive number, got {seconds!r}")
         self.matcher = matcher
+        self.most_ns = nanoseconds(seconds)
+        self.pause = PAUSE_NS
         self.chart = matcher.chart
         self.most_bytes = most_bytes
         self.places = Sequences("places of likely texts")
@@ -123,23 +130,35 @@ cdef class LikelyTexts:
     def work(self) -> None:
         """Work for a millisecond, or until another thread waits for a lock; sleep for a moment if one does already.
 
-        `is_done` is true when all has been done, or when a limit has been met.
+        `is_done` is true when all has been done, a limit has been met, the time is used up, or after `stop`.
         """
         cdef Engine engine = self.matcher.engine
-        cdef int64_t began
+        cdef int64_t began = clock()
         if self.is_done:
             return
         if forking:
             let_fork()
-        if must_give_way() or not engine.try_acquire():
-            with nogil:
-                rest(PAUSE_NS)
-            return
-        began = clock()
+        try:
+            if self.is_stopped:
+                self.is_done = True
+            elif must_give_way() or not engine.try_acquire():
+                with nogil:
+                    rest(self.pause)
+                self.pause = min(2 * self.pause, LONGEST_PAUSE_NS)
+            else:
+                self.pause = PAUSE_NS
+                self.work_alone(began)
+        finally:
+            self.nanoseconds += clock() - began
+            self.is_done |= self.is_stopped or self.nanoseconds > self.most_ns
+
+    cdef int work_alone(self, int64_t began) except -1:
+        """Work with the engine's lock, which is given back."""
+        cdef Engine engine = self.matcher.engine
         self.chart.busy = True
         start(engine.regexes.meter)
         engine.regexes.meter.left = STEPS_AHEAD
-        work_ahead(True)
+        work_ahead(began + max(self.most_ns - self.nanoseconds, 1), &self.is_stopped)
         try:
             self.tidy()
             with nogil:
@@ -154,10 +173,19 @@ cdef class LikelyTexts:
             self.is_done = True
             raise
         finally:
-            work_ahead(False)
+            work_ahead(0, NULL)
             self.chart.busy = False
             engine.release()
-            self.nanoseconds += clock() - began
+        return 0
+
+    @property
+    def grammar(self):
+        """The grammar of the texts."""
+        return self.matcher.grammar
+
+    def stop(self) -> None:
+        """Let `work`, which may run in another thread, end at its next look at the clock."""
+        self.is_stopped = True
 
     cdef int tidy(self) except -1:
         """Do what the calls of a matcher do first. End if a limit has been met."""
@@ -178,8 +206,8 @@ cdef class LikelyTexts:
         return 0
 
     cdef size_t most_words(self) noexcept:
-        """Return how much its chart may hold: nothing is collected there. If other matchers have the chart, too, theirs will
-        be."""
+        """Return how many words its chart may hold before this ends: it collects nothing. In a chart that other matchers
+        have as well, no more than they may hold before they collect."""
         return self.chart.collect_at if self.chart.histories.n > 1 else MOST_CHART_WORDS
 
     cdef bint uses_much(self, Engine engine) noexcept:
@@ -187,14 +215,14 @@ cdef class LikelyTexts:
         texts that somebody writes."""
         cdef Meter meter = engine.regexes.meter
         cdef size_t most_bytes = meter.most_rule_bytes - engine.n_base_rule_bytes
-        cdef uint32_t most_symbols = min(engine.rules.most_symbols - engine.n_base_symbols, MOST_ADDED)
+        cdef uint32_t most_symbols = min((engine.rules.most_symbols - engine.n_base_symbols) // 4, MOST_ADDED)
         return (engine.rules.n_bytes() - engine.n_base_rule_bytes > most_bytes // 4
-                or engine.rules.n_symbols - engine.n_base_symbols > most_symbols // 4)
+                or engine.rules.n_symbols - engine.n_base_symbols > most_symbols)
 
     cdef int go_on(self) except -1 nogil:
         cdef int64_t until = clock() + SLICE_NS
         cdef size_t n = 0
-        while not self.is_done and not must_give_way():
+        while not self.is_done and not self.is_stopped and not must_give_way():
             if self.positions.n == 0:
                 self.begin()
             elif not self.is_written:
@@ -220,7 +248,7 @@ cdef class LikelyTexts:
         cdef const uint32_t* choice
         if self.places.n == 0:
             position = self.matcher.position()
-            self.is_done = position <= FINISHED
+            self.is_done = self.is_complete = position <= FINISHED
             return self.arrive(position) if not self.is_done else 0
         for level in range(N_LEVELS):
             if self.n_taken[level] < self.left[level].n:
@@ -232,7 +260,7 @@ cdef class LikelyTexts:
                     self.arrive(position)
                 self.n_taken[level] += 3                    # not before: if it gives way, the choice is left
                 return 0
-        self.is_done = True
+        self.is_done = self.is_complete = True
         return 0
 
     cdef int end(self) noexcept nogil:
@@ -455,7 +483,7 @@ cdef class LikelyTexts:
         return 0
 
 
-def set_slice(nanoseconds) -> None:
-    """Set how much processor time a call of `work` takes. For tests."""
+def set_slice(length) -> None:
+    """Set how many nanoseconds of processor time a call of `work` takes. For tests."""
     global SLICE_NS
-    SLICE_NS = nanoseconds
+    SLICE_NS = length

@@ -14,15 +14,14 @@ import os
 import time
 from weakref import ref
 
+from libc.stdint cimport int64_t
+
 from cpython.pythread cimport (
     NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_get_thread_ident,
     PyThread_release_lock,
 )
 
-from earleymask.earley._meter cimport forget_loadings
-
-cdef extern from "pythread.h":
-    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int intr_flag) nogil
+from earleymask.earley._meter cimport forget_loadings, wait_for
 
 MOST_SECONDS = 5.0      # for all locks together; calls under the default limits end earlier
 
@@ -72,11 +71,11 @@ cdef list living():
 cdef bint take(PyThread_type_lock lock, double deadline) except -1:
     """Take a lock if no other thread has it, or gives it back before the deadline; return whether it was taken."""
     cdef bint is_taken = PyThread_acquire_lock(lock, NOWAIT_LOCK)
-    cdef long long left
+    cdef int64_t left
     if not is_taken:
-        left = <long long> (max(deadline - time.monotonic(), 0) * 1e6)
+        left = <int64_t> (max(deadline - time.monotonic(), 0) * 1e6)
         with nogil:
-            is_taken = PyThread_acquire_lock_timed(lock, left, 0) == 1
+            is_taken = wait_for(lock, left)
     return is_taken
 
 

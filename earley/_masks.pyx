@@ -124,9 +124,9 @@ cdef class Masks:
     cdef int trim(self) except -1:
         """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
 
-        First the answers and masks of other grammars are freed, until an eighth of the limit is free, then our own, then the
-        parts, if these take more than half of the limit. A grammar with a running call is skipped; if it uses parts that were dropped, its next call
-        frees them.
+        First go the answers and masks of other grammars, one grammar after the other, until an eighth of the limit is free;
+        then our own; then the parts, if they take more than half of the limit. A grammar with a running call is passed over:
+        if it uses parts that were dropped, its next call frees them.
         """
         cdef Masks other
         cdef Parts parts = self.answers.parts

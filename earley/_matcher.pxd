@@ -25,6 +25,7 @@ cdef class Matcher:
     cdef Budgets budgets            # shared with forks; None if no terminal of the grammar has one
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
     cdef size_t used_in             # `n_forks` at that time
+    cdef object warming             # what `ahead` has returned last, or None
 
     cdef int begin(self) except -1
     cdef uint32_t position(self) noexcept nogil
@@ -32,6 +33,7 @@ cdef class Matcher:
     cdef int acquire(self) except -1
     cdef void release(self) noexcept
     cdef int claim(self, bint is_fork=*) except -1
+    cdef int check_free(self) except -1
     cdef int lock(self) except -1
     cdef void unlock(self) noexcept
     cdef Matcher copy(self)

@@ -147,7 +147,8 @@ class Matcher:
 
         Call it after a mask: those after the next few tokens are then known, or made faster. Masks are the same without
         it, and none that is asked for waits longer than some tens of microseconds for it. `seconds`: processor time
-        that it may take. Returns a `Warming`, as `Grammar.warm` does.
+        that it may take. What an earlier call for this matcher has not done is left. Returns a `Warming`, as
+        `Grammar.warm` does.
         """
 
     def temperature(self) -> float | None:

@@ -705,11 +705,16 @@ cdef class Matcher:
 
         Call it after a mask: those after the next few tokens are then known, or made faster. Masks are the same without
         it, and none that is asked for waits longer than some tens of microseconds for it. `seconds`: processor time
-        that it may take. Returns a `Warming`, as `Grammar.warm` does.
+        that it may take. What an earlier call for this matcher has not done is left. Returns a `Warming`, as
+        `Grammar.warm` does.
         """
         from earleymask.earley._likely import LikelyTexts       # imported lazily
         from earleymask.earley.warming import Warming
-        return Warming(LikelyTexts(self.fork(), MOST_BYTES_AHEAD), seconds)
+        texts = LikelyTexts(self.fork(), MOST_BYTES_AHEAD, seconds)
+        if self.warming is not None:
+            self.warming.stop()                                 # it is for an earlier position
+        self.warming = Warming(texts)
+        return self.warming
 
     # ---- attributes of rules ------------------------------------------------------------------------------------
 
@@ -736,6 +741,7 @@ cdef class Matcher:
         A slower parser, which keeps all readings, parses the text once more. docs/extensions.md says which of several
         readings is reported.
         """
+        self.check_free()
         if self.engine.captures is None:
             return []
         from earleymask.earley.freeing import Inspecting        # imported lazily
@@ -798,6 +804,7 @@ cdef class Matcher:
 
         The text is parsed once more, in a copy of the grammar: slow, but masks are not touched.
         """
+        self.check_free()
         return explained(type(self), self.engine.limits, self.grammar, self.vocabulary, self.tokens, what)
 
     def _text(self) -> bytes:
@@ -917,6 +924,12 @@ cdef class Matcher:
                 "thread at a time may use a matcher. Nothing has changed. Use a fork() in each thread, or a lock of your "
                 "own around the calls")
         self.in_use = self.in_use + 1 if is_fork else ALONE
+        return 0
+
+    cdef int check_free(self) except -1:
+        """Raise what other calls would, if another one has not returned."""
+        self.claim(is_fork=True)
+        self.in_use -= 1
         return 0
 
     cdef int lock(self) except -1:

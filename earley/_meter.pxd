@@ -75,16 +75,19 @@ cdef int let_others_run() except -1
 cdef int give_way() except -1
 cdef bint turn_is_due() noexcept
 cdef int64_t clock() noexcept nogil
+cdef int64_t nanoseconds(double seconds) noexcept
 cdef void rest(long nanoseconds) noexcept nogil     # sleep for less than a second, and look at no signals
 
 # A thread works ahead if it makes masks that nobody has asked for yet. It gives way: its call ends with LimitError as soon as
-# another thread waits for a lock (`wait_for`). It does not while it has the interpreter's lock, so that no function of a lazy
-# symbol takes this for a limit of the grammar.
-cdef void work_ahead(bint does) noexcept nogil      # say whether this thread does
+# another thread waits for a lock (`wait_for`), its time is used up, or it has to stop. It does not while it has the
+# interpreter's lock, so that no function of a lazy symbol takes this for a limit of the grammar.
+#
+# Begin to work ahead until a time by `clock`, or until `stopped[0]` is not 0; with 0 and NULL, end that.
+cdef void work_ahead(int64_t until, const int* stopped) noexcept nogil
 cdef bint must_give_way() noexcept nogil            # whether another thread waits
 cdef bint has_given_way() noexcept nogil            # whether this thread has, since it began to work ahead
-# Wait for a lock that another thread holds, and take it.
-cdef void wait_for(PyThread_type_lock lock) noexcept nogil
+# Wait for a lock that another thread holds, and take it; at most so long (-1: without end). Return whether it was taken.
+cdef bint wait_for(PyThread_type_lock lock, int64_t microseconds) noexcept nogil
 cdef int plan_turn() except -1
 cdef int begin_waiting() except -1
 cdef int end_waiting() except -1

@@ -23,7 +23,7 @@ threshold of the oldest generation is raised in the meantime. Younger objects ar
 old while they are small: a collection visits all items of a young list at once.
 """
 
-from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock
+from cpython.pythread cimport PyThread_type_lock
 
 import gc
 import threading
@@ -43,6 +43,7 @@ cdef extern from "Python.h":
     int PyGILState_Check() nogil
     int PyErr_CheckSignals() except -1
     unsigned long PyThread_get_thread_ident() nogil
+    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int intr_flag) nogil
 
 cdef extern from *:
     """
@@ -89,7 +90,8 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_together = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_counted = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_explaining = NULL;
-    static EARLEYMASK_OF_THREAD int earleymask_works_ahead = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_ahead_until = 0;
+    static EARLEYMASK_OF_THREAD const int *earleymask_ahead_stopped = NULL;
     static EARLEYMASK_OF_THREAD int earleymask_gave_way = 0;
     /* How many threads wait for a lock that another one holds, and do not work ahead. */
     #if defined(_MSC_VER)
@@ -134,8 +136,10 @@ cdef extern from *:
     # counted for it.
     PyObject* explaining "earleymask_explaining"
     int64_t counted "earleymask_counted"
-    # Of this thread: whether it works ahead, and whether it has given way.
-    bint works_ahead "earleymask_works_ahead"
+    # Of this thread: until when it works ahead, by `spent` (0: it does not), what becomes 1 if it has to stop before, and
+    # whether it has given way, or ended so.
+    int64_t ahead_until "earleymask_ahead_until"
+    const int* ahead_stopped "earleymask_ahead_stopped"
     bint gave_way "earleymask_gave_way"
     void want "earleymask_want"(long n) noexcept nogil
     long n_wanting "earleymask_wanting"() noexcept nogil
@@ -181,9 +185,9 @@ cdef class Meter:
             with gil:
                 return tick()
         self.look_at_clock()
-        if works_ahead:
+        if ahead_until:
             self.left = STEPS_AHEAD
-            if n_wanting() and not PyGILState_Check():
+            if (must_give_way() or ahead_stopped[0] or spent() > ahead_until) and not PyGILState_Check():
                 with gil:
                     return give_way_to_others()
         if PyGILState_Check():
@@ -465,9 +469,10 @@ cdef void rest(long nanoseconds) noexcept nogil:
     sleep(nanoseconds)
 
 
-cdef void work_ahead(bint does) noexcept nogil:
-    global works_ahead, gave_way
-    works_ahead = does
+cdef void work_ahead(int64_t until, const int* stopped) noexcept nogil:
+    global ahead_until, ahead_stopped, gave_way
+    ahead_until = until
+    ahead_stopped = stopped
     gave_way = False
 
 
@@ -487,12 +492,14 @@ cdef int give_way_to_others() except -1:
     raise error
 
 
-cdef void wait_for(PyThread_type_lock lock) noexcept nogil:
-    if not works_ahead:
+cdef bint wait_for(PyThread_type_lock lock, int64_t microseconds) noexcept nogil:
+    cdef bint is_taken
+    if not ahead_until:
         want(1)
-    PyThread_acquire_lock(lock, WAIT_LOCK)
-    if not works_ahead:
+    is_taken = PyThread_acquire_lock_timed(lock, microseconds, 0) == 1
+    if not ahead_until:
         want(-1)
+    return is_taken
 
 
 cdef int plan_turn() except -1:

@@ -109,7 +109,7 @@ cdef class Parts:
                     raise MatcherInUseError(
                         "a finalizer (`__del__`) made a mask while a mask, or `prepare`, of the same thread was changing "
                         "what all grammars over this vocabulary share. Make no masks in finalizers")
-            wait_for(self.lock.handle)
+            wait_for(self.lock.handle, -1)
         self.lock.owner = thread
         return 0
 

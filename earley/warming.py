@@ -1,7 +1,8 @@
 """Masks made before they are asked for, by threads in the background (`Grammar.warm`, `Matcher.ahead`).
 
-One list of work serves the whole process, so that many requests do not start many threads: first come, first served.
-The threads are daemons. They begin with the first work, and end with the process.
+One list of work serves the whole process, so that many requests do not start many threads. The newest work comes first:
+what has waited long has probably been asked for in the meantime. The threads are daemons. They begin with the first
+work, and end with the process.
 """
 
 from __future__ import annotations
@@ -15,8 +16,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._likely import LikelyTexts
 
-MOST_THREADS = max(1, min(4, (os.cpu_count() or 2) // 2))
+
+def n_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 2
+
+
+MOST_THREADS = max(1, min(4, n_cores() // 2))
 """Threads of the process that make masks in the background. Those of one grammar are made one after the other."""
+
+MOST_WAITING = 256
+"""How much work may wait for a thread. The oldest is given up for more: each keeps a matcher and its grammar."""
 
 
 class Warming:
@@ -29,20 +41,19 @@ class Warming:
         error: what has ended the work, if that was not a limit; else None. It never concerns masks that are asked for.
     """
 
-    def __init__(self, texts: LikelyTexts, seconds: float) -> None:
-        if not seconds > 0:
-            raise ValueError(f"seconds must be a positive number, got {seconds!r}")
+    def __init__(self, texts: LikelyTexts) -> None:
         self._texts: LikelyTexts | None = texts
-        self._most = seconds * 1e9
         self._ended = threading.Event()
-        self._is_stopped = False
         self._stats = {"masks": 0, "texts": 0, "nanoseconds": 0, "complete": 0}
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         _workers.add(self)
 
     def stop(self) -> None:
         """Make no more masks. The one that is being made is given up within a millisecond."""
-        self._is_stopped = True
+        texts = self._texts
+        if texts is not None:
+            texts.stop()
+            _workers.drop(self)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the work has ended, at most `timeout` seconds. Return whether it has."""
@@ -50,12 +61,12 @@ class Warming:
 
     @property
     def is_done(self) -> bool:
-        """Whether the work has ended: all is done, the seconds are used up, a limit was met, or `stop` was called."""
+        """Whether the work has ended: nothing is left to do, or something has ended it before (see `Grammar.warm`)."""
         return self._ended.is_set()
 
     def stats(self) -> dict[str, int]:
         """Return what has been done: `masks` asked for, along so many `texts`; `nanoseconds` of processor time; and
-        `complete`, 1 if no likely text is left."""
+        `complete`, 1 if the work has ended because no likely text is left."""
         texts = self._texts
         if texts is not None:
             self._note(texts)
@@ -66,7 +77,7 @@ class Warming:
             "masks": texts.n_masks,
             "texts": texts.n_texts,
             "nanoseconds": texts.nanoseconds,
-            "complete": int(texts.is_done),
+            "complete": int(texts.is_complete),
         }
 
     def _work(self) -> None:
@@ -74,9 +85,9 @@ class Warming:
         if texts is None:
             return
         try:
-            while not (texts.is_done or self._is_stopped or texts.nanoseconds > self._most):
+            while not texts.is_done:
                 texts.work()
-        except Exception as error:  # it must not end the thread
+        except BaseException as error:  # it must not end the thread
             self.error = error.with_traceback(None)
         self._note(texts)
 
@@ -93,19 +104,35 @@ class _Workers:
 
     def _begin(self) -> None:
         self._change = threading.Condition()
-        self._waiting: deque[Warming] = deque()
+        self._waiting: deque[Warming] = deque()  # the newest at the end
         self._working: dict[threading.Thread, Warming] = {}
         self._n_threads = 0
         self._n_idle = 0
 
     def add(self, warming: Warming) -> None:
+        given_up = None
         with self._change:
             self._waiting.append(warming)
             if self._n_idle >= len(self._waiting):
                 self._change.notify()
             elif self._n_threads < MOST_THREADS:
-                self._n_threads += 1
-                threading.Thread(target=self._run, name="earleymask-warming", daemon=True).start()
+                self._start()
+            if len(self._waiting) > MOST_WAITING:
+                given_up = self._waiting.popleft()
+        if given_up is not None:
+            given_up._end()
+
+    def _start(self) -> None:
+        """Start a thread. If the system has none left and there is no other one, end the work with its error."""
+        self._n_threads += 1
+        try:
+            threading.Thread(target=self._run, name="earleymask-warming", daemon=True).start()
+        except Exception as error:
+            self._n_threads -= 1
+            while self._waiting and not self._n_threads:
+                warming = self._waiting.pop()
+                warming.error = error.with_traceback(None)
+                warming._end()
 
     def _run(self) -> None:
         while True:
@@ -114,7 +141,7 @@ class _Workers:
                 while not self._waiting:
                     self._change.wait()
                 self._n_idle -= 1
-                warming = self._waiting.popleft()
+                warming = self._waiting.pop()
                 self._working[threading.current_thread()] = warming
             warming._work()
             with self._change:
@@ -122,12 +149,20 @@ class _Workers:
             warming._end()
             del warming
 
+    def drop(self, warming: Warming) -> None:
+        """End work that no thread has begun."""
+        with self._change:
+            if warming not in self._waiting:
+                return
+            self._waiting.remove(warming)
+        warming._end()
+
     def stop(self) -> None:
         """Let all work end soon, before the interpreter ends."""
         with self._change:
-            for warming in [*self._waiting, *self._working.values()]:
-                warming.stop()
-            working = list(self._working.values())
+            waiting, working = list(self._waiting), list(self._working.values())
+        for warming in [*waiting, *working]:
+            warming.stop()
         for warming in working:
             warming.wait(1.0)
 

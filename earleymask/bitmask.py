@@ -81,9 +81,17 @@ def start_bitmasks(
 
     Raises:
         MatcherInUseError: a call of one of the matchers has not returned.
+        TypeError: a matcher has a `fill_bitmask` of its own, which could not be called while it is reserved.
         VocabularyError, TypeError, ValueError: as `fill_bitmasks` does. Nothing has been written in all these cases.
     """
-    return Filling(_Batch(matchers, rows, threads), threads)
+    batch = _Batch(matchers, rows, threads)
+    for matcher in batch.matchers:
+        if not _is_plain(matcher):
+            raise TypeError(
+                f"{type(matcher).__name__} has a fill_bitmask of its own, and only that of Matcher can be called in "
+                "the background; use fill_bitmasks"
+            )
+    return Filling(batch, threads)
 
 
 class Filling:
@@ -107,8 +115,8 @@ class Filling:
 
     @property
     def is_done(self) -> bool:
-        """Whether all rows have been filled, so that `wait` returns at once."""
-        return all(helper.done() for helper in self._helpers)
+        """Whether `wait` returns or raises at once: all rows have been filled, or this is a forked child."""
+        return self._process != os.getpid() or all(helper.done() for helper in self._helpers)
 
     def wait(self) -> None:
         """Wait until the rows are filled, and give the matchers back.
@@ -159,7 +167,11 @@ def _fill(matcher: Matcher, row: npt.NDArray[np.int32]) -> None:
 
 def _fill_known(matcher: Matcher, row: npt.NDArray[np.int32]) -> bool:
     """Fill the row if the mask is remembered, and return whether it is; False for a subclass with a way of its own."""
-    return type(matcher).fill_bitmask is Matcher.fill_bitmask and matcher._fill_known(row)
+    return _is_plain(matcher) and matcher._fill_known(row)
+
+
+def _is_plain(matcher: Matcher) -> bool:
+    return type(matcher).fill_bitmask is Matcher.fill_bitmask
 
 
 def _fill_reserved(matcher: Matcher, row: npt.NDArray[np.int32]) -> None:

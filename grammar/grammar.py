@@ -456,8 +456,10 @@ class Grammar:
 
         Args:
             vocabulary: the vocabulary whose ids will be masked.
-            seconds: processor time that it may take. It ends earlier if no likely text is left, or if it has used an
-                eighth of the memory that a vocabulary has for masks, or a quarter of what texts may add to the grammar.
+            seconds: processor time that it may take. It ends earlier if no likely text is left; if a limit of the
+                grammar is met, or the grammar forgets what it has learned; or if it has used an eighth of the memory
+                that a vocabulary has for masks, 4 MB for parts of the vocabulary, or a quarter of what texts may add
+                to the grammar. If 256 other calls wait, the oldest one is given up.
 
         Returns:
             A `Warming`: `stop()` ends it, `wait()` waits for its end.
@@ -469,7 +471,7 @@ class Grammar:
         from ..earley._matcher import Matcher
         from ..earley.warming import Warming
 
-        return Warming(LikelyTexts(Matcher(self, vocabulary), MOST_LIKELY_BYTES), seconds)
+        return Warming(LikelyTexts(Matcher(self, vocabulary), MOST_LIKELY_BYTES, seconds))
 
     def stats(self) -> dict[str, int]:
         """Return how much matchers have computed and kept so far, in counts and bytes: see `Engine.stats`."""

@@ -58,11 +58,22 @@ class Failing(Matcher):
         row[0] = -1
         raise self.error
 
-    _fill_reserved = fill_bitmask
+
+class FailingInBackground(Matcher):
+    """The same, for a matcher that is reserved."""
+
+    error: Exception
+
+    def _fill_reserved(self, row: np.ndarray) -> None:
+        row[0] = -1
+        raise self.error
 
 
-def failing(error: Exception) -> Failing:
-    matcher = Failing(LIST, Vocabulary.bytes())
+FAILING = {False: Failing, True: FailingInBackground}
+
+
+def failing(error: Exception, *, in_background: bool) -> Failing | FailingInBackground:
+    matcher = FAILING[in_background](LIST, Vocabulary.bytes())
     matcher.error = error
     return matcher
 
@@ -123,7 +134,9 @@ def fill_in_background(matchers: list[Matcher], rows: np.ndarray, threads: int) 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_one_rows_error_leaves_the_others_filled(fill: Callable[..., None], threads: int) -> None:
     good = matchers_at(TEXTS[:3])
-    limit, bug = failing(LimitError("too many rows")), failing(RuntimeError("a bug"))
+    in_background = fill is fill_in_background
+    limit = failing(LimitError("too many rows"), in_background=in_background)
+    bug = failing(RuntimeError("a bug"), in_background=in_background)
     batch = [good[0], limit, good[1], bug, good[2], limit]
     rows = np.full((6, N_WORDS), -1, np.int32)
     with pytest.raises(BatchError) as caught:
@@ -160,6 +173,10 @@ def test_a_matcher_whose_row_is_being_filled_raises() -> None:
         lambda: matchers[0].accept(ord("b")),
         lambda: matchers[1].mask(),
         lambda: matchers[0].rollback(1),
+        lambda: matchers[0].fork(),
+        lambda: matchers[0].captures(),
+        lambda: matchers[0].explain("?"),
+        lambda: matchers[0].ahead(),
         lambda: fill_bitmasks(matchers, rows),
         lambda: start_bitmasks(matchers, rows),
     ]
@@ -177,6 +194,18 @@ def test_a_matcher_whose_row_is_being_filled_raises() -> None:
         assert np.array_equal(unpacked(row), matcher.mask())
 
 
+def test_a_fill_bitmask_of_ones_own_is_not_passed_over() -> None:
+    """It would be called while its matcher is reserved, so only `fill_bitmasks` calls it."""
+    matchers = [*matchers_at(["["]), failing(RuntimeError("called"), in_background=False)]
+    rows = np.full((2, N_WORDS), 77, np.int32)
+    with pytest.raises(TypeError, match=r"Failing has a fill_bitmask of its own.*use fill_bitmasks"):
+        start_bitmasks(matchers, rows)
+    assert (rows == 77).all()
+    assert matchers[0].accept(ord("a")), "no matcher has been reserved"
+    with pytest.raises(BatchError, match="row 1: RuntimeError: called"):
+        fill_bitmasks(matchers, rows)
+
+
 def test_a_filling_that_nobody_waits_for_gives_the_matchers_back() -> None:
     matchers = matchers_at(["[a", "["])
     start_bitmasks(matchers, np.zeros((2, N_WORDS), np.int32))
@@ -192,6 +221,7 @@ def test_a_forked_child_does_not_wait_for_threads_of_its_parent() -> None:
     if child == 0:
         code = 1
         try:
+            assert filling.is_done
             with pytest.raises(RuntimeError, match="forked"):
                 filling.wait()
             code = 0 if matchers[0].accept(ord("b")) else 2

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -14,9 +15,10 @@ import pytest
 
 from earleymask import Grammar, Limits, Matcher, Vocabulary, VocabularyError
 from earleymask.earley import _likely
+from earleymask.earley import warming as warming_module
 from earleymask.earley._forget import forget_now
 from earleymask.earley._likely import LikelyTexts
-from earleymask.earley.warming import Warming
+from earleymask.earley.warming import MOST_THREADS, MOST_WAITING, Warming
 from earleymask.trie._build import is_debug
 from support import vocabularies
 from support.grammar_texts import GRAMMARS
@@ -51,6 +53,10 @@ down::_: "c" down::decr(_) %if gt(_, 0) | "" %if eq(_, 0)
 """Each count is a state of its own, and so a new place."""
 
 
+def likely(matcher: Matcher, most_bytes: int) -> LikelyTexts:
+    return LikelyTexts(matcher, most_bytes, 1000)
+
+
 def completed(texts: LikelyTexts) -> LikelyTexts:
     while not texts.is_done:
         texts.work()
@@ -66,7 +72,7 @@ def test_a_document_finds_all_answers_made(closed: bool, slice_ns: int) -> None:
     grammar = Grammar.from_json_schema(schema)
     _likely.set_slice(slice_ns)
     try:
-        completed(LikelyTexts(Matcher(grammar, BYTES), 4096))
+        completed(likely(Matcher(grammar, BYTES), 4096))
     finally:
         _likely.set_slice(1_000_000)
     matcher = Matcher(grammar, BYTES)
@@ -90,7 +96,7 @@ def test_masks_are_the_same_after_likely_texts(name: str) -> None:
     """Along random texts of a real vocabulary, in rounds of likely texts that end in the middle."""
     vocabulary = vocabularies.load("tekken")
     grammar, rng = Grammar.from_lark(GRAMMARS[name]), Random(name)
-    texts = LikelyTexts(Matcher(grammar, vocabulary), 300)
+    texts = likely(Matcher(grammar, vocabulary), 300)
     n_compared = 0
     for _ in range(4):
         for _ in range(3):
@@ -149,32 +155,77 @@ def test_what_is_ahead_is_known() -> None:
     assert matcher.stats()["masks_known"] - before >= 1
 
 
-def test_it_gives_way() -> None:
-    """A mask that is asked for does not wait for a slice of the background to end."""
-    grammar = Grammar.from_lark(GRAMMARS["calls"])
-    texts = LikelyTexts(Matcher(grammar, BYTES), 1 << 20)
-    seconds = 20
-    _likely.set_slice(seconds * 10**9)
+@pytest.fixture
+def endless() -> Iterator[LikelyTexts]:
+    """Texts of which one call of `work` writes the first one for ten seconds, unless something else ends it."""
+    _likely.set_slice(1000 * 10**9)
+    yield likely(Matcher(Grammar.from_lark(ENDLESS, limits=Limits.trusted()), BYTES), 1 << 20)
+    _likely.set_slice(1_000_000)
+
+
+def beginning(texts: LikelyTexts) -> threading.Thread:
+    """Return a thread that works."""
     thread = threading.Thread(target=texts.work, daemon=True)
-    try:
-        thread.start()
-        while not texts.n_texts and thread.is_alive():
-            time.sleep(0)
-        begin = time.monotonic()
-        filled(Matcher(grammar, BYTES))
-        assert time.monotonic() - begin < seconds / 4
-        thread.join(seconds / 4)
-        assert not thread.is_alive()
-    finally:
-        _likely.set_slice(1_000_000)
+    thread.start()
+    time.sleep(0.05)
+    assert thread.is_alive()
+    return thread
+
+
+def test_it_gives_way(endless: LikelyTexts) -> None:
+    """A mask that is asked for does not wait for a slice of the background to end."""
+    thread = beginning(endless)
+    began = time.monotonic()
+    filled(Matcher(endless.grammar, BYTES))
+    assert time.monotonic() - began < 2
+    thread.join(2)
+    assert not thread.is_alive()
+    assert not endless.is_done
+
+
+def test_it_stops_within_a_slice(endless: LikelyTexts) -> None:
+    thread = beginning(endless)
+    endless.stop()
+    thread.join(2)
+    assert not thread.is_alive()
+    assert endless.is_done
+    assert not endless.is_complete
+    agreed(Matcher(endless.grammar, BYTES))
+
+
+def test_its_seconds_end_within_a_slice(endless: LikelyTexts) -> None:
+    texts = LikelyTexts(Matcher(endless.grammar, BYTES), 1 << 20, 0.05)
+    texts.work()
+    assert 0.05e9 < texts.nanoseconds < 2e9
+    assert texts.is_done
+    assert not texts.is_complete
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_fork_does_not_wait_for_it(endless: LikelyTexts) -> None:
+    """It gives way to a fork of the process, which therefore finds its lock free: the child can use the grammar."""
+    thread = beginning(endless)
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if filled(Matcher(endless.grammar, BYTES)).any() else 2
+        finally:
+            os._exit(code)
+    seconds = time.monotonic() - began
+    assert os.waitpid(child, 0)[1] == 0
+    assert seconds < 2, "it would wait for five seconds, and then lose the lock"
+    thread.join(2)
+    assert not thread.is_alive()
 
 
 def test_a_grammar_without_end_ends() -> None:
     """A grammar with places without end ends by its bounds, and leaves room for what texts add."""
     grammar = Grammar.from_lark(ENDLESS)
-    texts = completed(LikelyTexts(Matcher(grammar, BYTES), 4096))
+    texts = completed(likely(Matcher(grammar, BYTES), 4096))
     assert grammar.stats()["mask_bytes"] < 10 << 20
-    assert 1000 < grammar.engine.n_added < 20_000 / 3
+    assert 1000 < grammar.engine.n_added < 5000 * 1.2
     assert texts.n_masks > 100
     agreed(Matcher(grammar, BYTES))
 
@@ -182,7 +233,7 @@ def test_a_grammar_without_end_ends() -> None:
 def test_it_ends_when_the_grammar_forgets() -> None:
     """Positions of likely texts are no longer what they were."""
     grammar = Grammar.from_lark(GRAMMARS["json"])
-    texts = LikelyTexts(Matcher(grammar, BYTES), 4096)
+    texts = likely(Matcher(grammar, BYTES), 4096)
     texts.work()
     assert not texts.is_done
     forget_now(grammar.engine)
@@ -208,6 +259,61 @@ def test_stopping_and_waiting() -> None:
         assert warming.wait(60)
         assert warming.is_done
         assert not warming.stats()["complete"]
+
+
+def test_only_the_latest_call_for_a_matcher_works() -> None:
+    """What was to be made ahead at an earlier position is left when another call says that it has passed."""
+    matcher = Matcher(Grammar.from_lark(ENDLESS), BYTES)
+    first = matcher.ahead(seconds=1000)
+    second = matcher.ahead(seconds=1000)
+    assert first.wait(20)
+    assert not second.is_done
+    with pytest.raises(ValueError, match="seconds must be"):
+        matcher.ahead(seconds=0)
+    assert not second.is_done
+    second.stop()
+    assert second.wait(20)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.001)
+
+
+def test_the_newest_work_comes_first_and_the_oldest_is_given_up() -> None:
+    texts = [Failing(None) for _ in range(MOST_THREADS + MOST_WAITING + 3)]
+    begun = [Warming(each) for each in texts[:MOST_THREADS]]  # type: ignore[arg-type]
+    until(lambda: all(each.has_begun for each in texts[:MOST_THREADS]))
+    waiting = [Warming(each) for each in texts[MOST_THREADS:]]  # type: ignore[arg-type]
+    assert [each.is_done for each in waiting] == [True] * 3 + [False] * MOST_WAITING
+    waiting[10].stop()
+    assert waiting[10].is_done, "no thread has begun it"
+    begun[0].stop()
+    until(lambda: any(each.has_begun for each in texts[MOST_THREADS:]))
+    assert [each.has_begun for each in texts[MOST_THREADS:]] == [False] * (MOST_WAITING + 2) + [True]
+    for each in reversed([*waiting, *begun]):
+        each.stop()
+    assert all(each.wait(20) for each in [*waiting, *begun])
+
+
+def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work ends with the error, and the next one may have a thread."""
+    workers = warming_module._Workers()
+    monkeypatch.setattr(warming_module, "_workers", workers)
+    with monkeypatch.context() as context:
+        context.setattr(threading.Thread, "start", refused)
+        failed = Warming(Failing(None))  # type: ignore[arg-type]
+        assert failed.is_done
+        assert "can't start new thread" in str(failed.error)
+    warming = Grammar.from_regex("ab").warm(BYTES)
+    assert warming.wait(20)
+    assert warming.error is None
+
+
+def refused(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 def test_it_keeps_to_its_seconds() -> None:
@@ -246,17 +352,30 @@ def test_limits_end_it_quietly() -> None:
     assert warming.error is None
 
 
-def test_an_error_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing:
-        is_done = False
-        nanoseconds = n_masks = n_texts = 0
+class Failing:
+    """Texts whose work ends with an error, or does not end before `stop` if that is None."""
 
-        def work(self) -> None:
-            raise MemoryError("no more")
+    is_done = is_complete = has_begun = False
+    nanoseconds = n_masks = n_texts = 0
 
-    warming = Warming(Failing(), 1)  # type: ignore[arg-type]
-    assert warming.wait(60)
-    assert isinstance(warming.error, MemoryError)
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+    def work(self) -> None:
+        self.has_begun = True
+        if self.error is not None:
+            raise self.error
+        time.sleep(0.001)
+
+    def stop(self) -> None:
+        self.is_done = True
+
+
+def test_an_error_is_kept() -> None:
+    for error in (MemoryError("no more"), SystemExit("of a finalizer")):
+        warming = Warming(Failing(error))  # type: ignore[arg-type]
+        assert warming.wait(60)
+        assert warming.error is error
     assert Grammar.from_regex("ab").warm(BYTES).wait(60)  # the thread goes on
 
 
@@ -288,7 +407,7 @@ def test_any_check_may_fail(name: str) -> None:
     after = n_failed = 0
     while True:
         grammar = Grammar.from_lark(GRAMMARS[name])
-        texts = LikelyTexts(Matcher(grammar, BYTES), 60)
+        texts = likely(Matcher(grammar, BYTES), 60)
         fail_checks(after)
         try:
             for _ in range(3):
