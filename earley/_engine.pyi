@@ -90,13 +90,17 @@ class Engine:
     ) -> None:
         """Set which tokens are tried one by one.
 
-        When a vocabulary first needs them, `describe()` returns a hashable description. Grammars with the same `make`
-        and equal descriptions have the same tokens, so `make(regexes, description)` is only called for a description
-        that is new to the vocabulary. It returns nodes of `regexes`, which is empty at first: one for places where no
-        lexeme of a followed terminal is under way, and then one for each kind of these terminals, while such a lexeme
-        is under way. They must match every token in which a lexeme of a followed terminal ends and what follows it
-        matters.
+        When a vocabulary first needs them, and after `describe_again`, `describe()` returns a hashable description.
+        Grammars with the same `make` and equal descriptions have the same tokens, so `make(regexes, description)` is
+        only called for a description that is new to the vocabulary. It returns nodes of `regexes`, which is empty at
+        first: one for places where no lexeme of a followed terminal is under way, and then one for each kind of these
+        terminals, while such a lexeme is under way. They must match every token in which a lexeme of a followed
+        terminal ends and what follows it matters.
         """
+
+    def describe_again(self) -> None:
+        """Say that what `describe` returns (see `set_doubtful`) has changed: more tokens are doubtful. To be called
+        before a text can get to where these matter."""
 
     def add_special(self, name: str) -> int:
         """Add a special token by its name in the vocabulary. The same name is the same symbol."""

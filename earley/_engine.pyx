@@ -142,15 +142,20 @@ cdef class Engine:
     def set_doubtful(self, describe, make) -> None:
         """Set which tokens are tried one by one.
 
-        When a vocabulary first needs them, `describe()` returns a hashable description. Grammars with the same `make`
-        and equal descriptions have the same tokens, so `make(regexes, description)` is only called for a description
-        that is new to the vocabulary. It returns nodes of `regexes`, which is empty at first: one for places where no
-        lexeme of a followed terminal is under way, and then one for each kind of these terminals, while such a lexeme
-        is under way. They must match every token in which a lexeme of a followed terminal ends and what follows it
-        matters.
+        When a vocabulary first needs them, and after `describe_again`, `describe()` returns a hashable description.
+        Grammars with the same `make` and equal descriptions have the same tokens, so `make(regexes, description)` is
+        only called for a description that is new to the vocabulary. It returns nodes of `regexes`, which is empty at
+        first: one for places where no lexeme of a followed terminal is under way, and then one for each kind of these
+        terminals, while such a lexeme is under way. They must match every token in which a lexeme of a followed
+        terminal ends and what follows it matters.
         """
         self.open_for_changes()
         self.doubtful = describe, make
+
+    def describe_again(self) -> None:
+        """Say that what `describe` returns (see `set_doubtful`) has changed: more tokens are doubtful. To be called
+        before a text can get to where these matter."""
+        self.rules.n_described += 1
 
     def add_special(self, str name not None) -> int:
         """Add a special token by its name in the vocabulary. The same name is the same symbol."""

@@ -1,6 +1,5 @@
-from typing import Final
+from typing import Any, Final
 
-from ..grammar import Grammar
 from ._matcher import Matcher
 
 class LikelyTexts:
@@ -25,7 +24,7 @@ class LikelyTexts:
 
     def __init__(self, matcher: Matcher, most_bytes: int, seconds: float) -> None: ...
     @property
-    def grammar(self) -> Grammar:
+    def grammar(self) -> Any:
         """The grammar of the texts."""
     def work(self) -> None:
         """Work for a millisecond, or until another thread waits for a lock; sleep for a moment if one does already.

@@ -20,6 +20,7 @@ cdef class Masks:
     # needed. `doubtful` keeps them alive.
     cdef const Words* doubtful_tokens[1 + MAX_KINDS]
     cdef list doubtful
+    cdef uint32_t n_described               # `Rules.n_described` when they were found
     cdef Sequences committed        # lists of tokens, see `committing`
     cdef Map committed_of           # regex node -> entry of `committed`: the tokens that do not match it
     cdef Sequences unions           # entries of `answers`, ascending

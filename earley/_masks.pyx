@@ -354,6 +354,7 @@ cdef class Masks:
         """Fill `tokens` with the doubtful tokens of the mask that the rows refuse."""
         cdef uint32_t read, kinds = 0, kind
         cdef size_t i
+        cdef uint32_t n_described = self.answers.rules.n_described
         cdef bint has_others = False
         self.tokens.n = 0
         for i in range(n_pairs_at(chart, position)):
@@ -365,13 +366,15 @@ cdef class Masks:
         for kind in range(MAX_KINDS):
             if kinds >> kind & 1:
                 self.try_doubtful(chart, position, mask, 1 + kind)
+        if self.answers.rules.n_described != n_described:   # the rows that were made meanwhile have made more doubtful
+            self.find_refused(chart, position, mask)
         return 0
 
     cdef int try_doubtful(self, Chart chart, uint32_t position, const Mask* mask, uint32_t which) except -1 nogil:
         """Try those of the mask's tokens that are in one list of `doubtful_tokens`."""
         cdef const Words* doubtful
         cdef size_t i
-        if self.doubtful_tokens[which] == NULL:
+        if self.doubtful_tokens[which] == NULL or self.n_described != self.answers.rules.n_described:
             with gil:
                 self.find_doubtful(which)
         doubtful = self.doubtful_tokens[which]
@@ -411,6 +414,10 @@ cdef class Masks:
         cdef Regexes regexes
         if engine.doubtful is None:
             raise ValueError("a grammar with followed terminals must say which tokens are doubtful: call Engine.set_doubtful")
+        if self.n_described != self.answers.rules.n_described:
+            memset(self.doubtful_tokens, 0, sizeof(self.doubtful_tokens))
+            self.doubtful.clear()
+            self.n_described = self.answers.rules.n_described
         describe, make = engine.doubtful
         description = describe()
         found = known.get((make, description, which))

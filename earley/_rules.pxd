@@ -58,6 +58,7 @@ cdef class Rules:
     cdef bint has_demanding
     cdef bint has_commits
     cdef uint32_t n_commits         # terminals that commit
+    cdef uint32_t n_described       # how often the description of the doubtful tokens has changed (`Engine.set_doubtful`)
     cdef uint32_t all_barriers      # the intersection of all their barriers
     cdef uint32_t uncommitted       # the texts in which no terminal that commits matches anywhere, if there is one
     cdef dict followers             # followed terminal -> function that returns the symbol after a text, first arguments

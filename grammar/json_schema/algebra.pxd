@@ -24,6 +24,8 @@ cdef class Algebra(Terms):
     cdef public bint has_unique_items
     cdef public bint follows_items
     cdef public bint repeats_items
+    cdef public bint items_run_out
+    cdef readonly list engines
     cdef public bint limits_keys
     cdef public bint lists_names
     cdef public set plain_numbers

@@ -25,6 +25,9 @@ from .text_sets import Texts, has_surrogate
 from .tree import is_reference
 
 if TYPE_CHECKING:
+    from weakref import ref
+
+    from ...earley._engine import Engine
     from ...earley.limits import Limits
     from .closed import Closing
     from .documents import Documents
@@ -54,6 +57,8 @@ class Algebra(Terms):
         self.has_unique_items = False  # whether items must differ that are too many to list
         self.follows_items = False  # and whether some of these may be any arrays or objects
         self.repeats_items = False  # and whether some items may have to be equal
+        self.items_run_out = False  # and whether so many may have come that few are left; see `note_run_out`
+        self.engines: list[ref[Engine]] = []  # of the documents of this schema
         self.lists_names = False  # whether objects may have listed names, see `ObjectRules.list_names`
         self.limits_keys = True  # whether the keys that an object may have beside the named ones may be few
         self.plain_numbers: set[Place] = set()  # those with `uniqueItems` that narrow how numbers are spelled
@@ -61,6 +66,15 @@ class Algebra(Terms):
         self.unclear: set[int] = set()  # terms that allow something, or must be followed to see whether they do
         self.first: dict[int, int] = {}  # places -> the first ones that mean the same
         self.alike: dict[object, int] = {}  # by what stands there: the first such place
+
+    def note_run_out(self) -> None:
+        """Note that items which must differ may run out: more tokens are doubtful then. Called before such an array is
+        read."""
+        if not self.items_run_out:
+            self.items_run_out = True
+            for engine in [reference() for reference in self.engines]:
+                if engine is not None:
+                    engine.describe_again()
 
     def values(self, term: int) -> Values:
         """Return what the term allows."""

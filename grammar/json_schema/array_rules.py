@@ -18,11 +18,11 @@ from ...earley._meter import take, tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
 from ..json.numbers import RESTRICTED
-from .finite import ENOUGH, STRUCTURED, TOO_FEW, differing, listed_scalars, listed_structured
+from .finite import ENOUGH, STRUCTURED, TOO_FEW, Plenty, differing, listed_scalars, listed_structured
 from .shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, TRUE, UNIQUE, is_nothing
 from .shortcuts import is_near
 from .terms import canonical
-from .unique import are_apart
+from .unique import are_apart, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +113,8 @@ class ArrayRules:
         self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
 
     def start(self) -> int:
+        if self.shape.unique and self.may_run_out():
+            self.loader.algebra.note_run_out()
         if self.shape.unique == UNIQUE:
             verdict = differing(self.loader.algebra, self.shape, self.are_apart)
             if verdict == TOO_FEW:
@@ -121,6 +123,18 @@ class ArrayRules:
                 raise GrammarLimitError("cannot determine whether enough different items exist; demand fewer of them")
             self.is_endless = self.shape.least > 1 and not self.shape.contains and self.are_enough()
         return self.symbol(State(0, (0,) * len(self.shape.contains), NONE_USED))
+
+    def may_run_out(self) -> bool:
+        """Whether items are distinguished by what is read of them, and so many may have come that few are left, or
+        those that must be equal."""
+        algebra = self.loader.algebra
+        terms = places_of(self.shape)
+        are_read = any(
+            listed_scalars(algebra.values(term)) is None
+            or (listed_structured(algebra, term) is None and not self.are_apart())
+            for term in terms
+        )
+        return are_read and not Plenty(algebra).of_items(self.shape, terms)
 
     def are_enough(self) -> bool:
         """Whether there are enough different items whichever of them come first. For some choice there are."""

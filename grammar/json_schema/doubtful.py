@@ -4,7 +4,8 @@ Keys that an object must not repeat, items that must differ, and the texts and n
 followed terminals (`Engine.add_followed`). A mask is made as if their texts did not matter. A token can be wrong in it
 only if such a lexeme ends in the token, and then as much follows as it takes for the text to matter:
 
-- After an item, the next item may be refused, so a comma follows.
+- After an item, the next item may be refused, so a comma follows. If items never run out, something is left after the
+  comma, of each kind that may come; so more follows than the comma and the beginning of an object, an array or a text.
 - After a key, the same key may be refused, so a comma and a whole key follow: any beginning of a key is the beginning
   of other keys, too. If patterns bound which keys an object may have, perhaps no other key is left, or none that
   begins so. Then the comma may be refused, or any part of a key.
@@ -37,36 +38,43 @@ _TEXT = r'.*".*"'
 _NUMBER = r".*[0-9]" + _SPACE
 """What a token has from its beginning to the end of a text or number that is whole in it, and white space."""
 _KEY_AND_MORE = r".*:.+"
-_COMMA = r".*,.*"
+_COMMA = r".*,"
 _NEXT_KEY = rf'.*,{_SPACE}".*".*'
 _KEY_OR_COMMA = rf'.*,{_SPACE}(?:".*)?'
-_NEXT_ITEM = r".*[}\]].*,.*"
-_NEXT_ITEM_HERE = r"[}\]].*,.*"
+_NEXT_ITEM = r".*[}\]].*,"
+_NEXT_ITEM_HERE = r"[}\]].*,"
+_ANY = r".*"
+_OF_AN_ITEM = rf'{_SPACE}(?:[^ \t\n\r{{\["].*|[\["].+|\{{{_SPACE}(?:[^ \t\n\r"].*|".+))'
+"""Anything; and what is more than white space and the beginning of an object, its first key, an array or a text."""
 _REPEATED = r'.*\].*|.*["}0-9][ \t\n\r]+|[-+.0-9eE]*[ \t\n\r]+'
 """Tokens in which an array may end, or the white space before its end begin."""
 
 
-Doubtful = tuple[bool, bool, bool, bool, bool]
+Doubtful = tuple[bool, bool, bool, bool, bool, bool]
 """What the tokens depend on: whether items must differ; whether some of these may have parts; whether some items may
-have to be equal; whether the keys of an object may run out; whether an object may have listed names."""
+have to be equal; whether the keys of an object may run out; whether an object may have listed names; whether items that
+must differ may run out."""
 
 
 def doubtful_nodes(regexes: Regexes, described: Doubtful) -> list[int]:
     """Return the doubtful tokens outside of followed terminals, and then within those of each kind, as regex nodes."""
-    has_unique_items, follows_items, repeats_items, limits_keys, lists_names = described
+    has_unique_items, follows_items, repeats_items, limits_keys, lists_names, items_run_out = described
     next_key = _KEY_OR_COMMA if limits_keys else _NEXT_KEY
-    outside = [_TEXT + (_COMMA if has_unique_items else next_key)]
+    more = _ANY if items_run_out else _OF_AN_ITEM
+    next_item, next_item_here = _NEXT_ITEM + more, _NEXT_ITEM_HERE + more
+    outside = [_TEXT + (_COMMA + more if has_unique_items else next_key)]
     if has_unique_items:
-        outside.append(_NUMBER + ",.*")
+        outside.append(_NUMBER + "," + more)
     if follows_items:
-        outside += [_TEXT + _NEXT_ITEM, _NUMBER + _NEXT_ITEM_HERE]
+        outside += [_TEXT + next_item, _NUMBER + next_item_here]
     if lists_names:
         outside.append(_TEXT + _KEY_AND_MORE)
     # Another such lexeme may be whole in the token, after the end of the one that is under way.
-    key = [_KEY_ENDS + one for one in (next_key, _NEXT_ITEM, *outside)]
-    text_part = [_TEXT_ENDS + one for one in (_NEXT_ITEM, *outside)]
-    number_part = [_NUMBER_ENDS + _NEXT_ITEM_HERE, *[rf"{_NUMBER_ENDS}[,}}\]]{one}" for one in outside]]
-    text_item, number_item = [_TEXT_ENDS + _COMMA, *text_part], [_NUMBER_ENDS + ",.*", *number_part]
+    key = [_KEY_ENDS + one for one in (next_key, next_item, *outside)]
+    text_part = [_TEXT_ENDS + one for one in (next_item, *outside)]
+    number_part = [_NUMBER_ENDS + next_item_here, *[rf"{_NUMBER_ENDS}[,}}\]]{one}" for one in outside]]
+    text_item = [_TEXT_ENDS + _COMMA + more, *text_part]
+    number_item = [_NUMBER_ENDS + "," + more, *number_part]
     found = [outside, key, text_item, number_item, text_part, number_part, [_KEY_ENDS + ".+"]]
     if repeats_items:
         found = [[*one, _REPEATED] for one in found]

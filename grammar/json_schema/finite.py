@@ -23,7 +23,7 @@ from .terms import as_written, canonical
 from .text_sets import ALL_TEXTS, NO_TEXTS, Questions, Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ...earley._regex import Regexes
     from ..json.numbers import NumberSet
@@ -39,6 +39,12 @@ MAX_COUNTED = 1 << 12
 """The most texts of a pattern, or numbers, that are counted. Whether more exist is not decided."""
 MAX_STEPS = 1 << 16
 """The most states of a pattern that are visited to count its texts. Beyond it, LimitError is raised."""
+PLENTY = 1 << 40
+"""More items than any array has that a matcher can read."""
+MAX_DEPTH_OF_REQUIRED = 3
+"""Within how many objects members are looked at that are required."""
+SMALL = 10**6
+"""The largest bounds of numbers of which there are plenty with few digits."""
 N_CHARACTERS = 0x110000 - 0x800
 """All code points but surrogates."""
 
@@ -289,6 +295,98 @@ def n_any(algebra: Meaning, term: int, limit: int, depth: int = 0) -> int:
     if n < limit:
         n += max([_n_objects(algebra, shape, limit - n, depth + 1) for shape in values.objects], default=0)
     return min(n, limit)
+
+
+class Plenty:
+    """Where there are more values than any array has, as far as this is easy to see."""
+
+    def __init__(self, algebra: Meaning) -> None:
+        self.algebra = algebra
+        self.known: dict[int, bool] = {}  # by term; False while it is decided
+
+    def of_items(self, shape: ArrayShape, terms: Iterable[int]) -> bool:
+        """Whether items which must differ never run out: of the texts, the arrays and the objects among them there are
+        none, or plenty, and there are plenty of them together. `terms`: of the items."""
+        if shape.contains or shape.unique != UNIQUE:
+            return False
+        try:
+            return all(self._never_run_out(self.algebra.written_values(term)) for term in terms)
+        except LimitError:
+            tick()  # raises if the time is used up
+            return False
+
+    def _never_run_out(self, values: Values) -> bool:
+        has_texts = values.texts.words != NO_TEXTS.words
+        if has_texts and not self._of_texts(values):
+            return False
+        if values.arrays and not any(map(self._of_arrays, values.arrays)):
+            return False
+        if values.objects and not any(map(self._of_objects, values.objects)):
+            return False
+        return bool(has_texts or values.arrays or values.objects) or self._of_numbers(values)
+
+    def of(self, term: int) -> bool:
+        """Whether plenty of values are written of a term."""
+        found = self.known.get(term)
+        if found is None:
+            tick()
+            self.known[term] = False
+            values = self.algebra.written_values(term)
+            found = self.known[term] = (
+                self._of_texts(values)
+                or self._of_numbers(values)
+                or any(map(self._of_arrays, values.arrays))
+                or any(map(self._of_objects, values.objects))
+            )
+        return found
+
+    def _of_texts(self, values: Values) -> bool:
+        texts = values.texts
+        return texts.words is None and not texts.trees and n_texts(texts, PLENTY) >= PLENTY
+
+    def _of_numbers(self, values: Values) -> bool:
+        """Whether there are plenty of numbers with few digits: of one that is read, `MAX_FIGURES` at most."""
+        return any(
+            one.listed is None
+            and (one.minimum is None or one.maximum is None)
+            and all(number is None or -SMALL <= number <= SMALL for number in (one.minimum, one.maximum, one.multiple))
+            for one in values.numbers
+        )
+
+    def _of_arrays(self, shape: ArrayShape) -> bool:
+        """Whether any number of items out of plenty may stand at the end."""
+        if shape.contains or shape.unique == REPEATS or shape.most is not None:
+            return False
+        return self.of(shape.rest) and all(self._is_there(term) for term in shape.prefix)
+
+    def _of_objects(self, shape: ObjectShape) -> bool:
+        """Whether plenty of objects have the required keys, and a key or a value out of plenty."""
+        if not self._may_have_required(shape):
+            return False
+        n_required = len(shape.required)
+        for name, value in shape.named:
+            n = n_required if name in shape.required else n_required + 1
+            if n >= shape.least and (shape.most is None or n <= shape.most) and self.of(value):
+                return True
+        return not shape.for_all and n_required + 1 >= shape.least and (shape.most is None or n_required < shape.most)
+
+    def _may_have_required(self, shape: ObjectShape, depth: int = 0) -> bool:
+        if shape.exists or shape.clauses or (shape.most is not None and shape.most < len(shape.required)):
+            return False
+        return all(self._is_there(value, depth) for name, value in shape.named if name in shape.required)
+
+    def _is_there(self, term: int, depth: int = 0) -> bool:
+        """Whether some value is written of a term, as far as this is easy to see."""
+        values = self.algebra.written_values(term)
+        if values.null or values.booleans or n_texts(values.texts, 1) or self._of_numbers(values):
+            return True
+        if any(one.listed for one in values.numbers):
+            return True
+        if any(not (one.least or one.contains) and one.unique != REPEATS for one in values.arrays):
+            return True
+        return depth < MAX_DEPTH_OF_REQUIRED and any(
+            one.least <= len(one.required) and self._may_have_required(one, depth + 1) for one in values.objects
+        )
 
 
 def _n_arrays(algebra: Meaning, shape: ArrayShape, limit: int, depth: int) -> int:

@@ -155,7 +155,8 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     own = own_spellings(schema if isinstance(schema, str) else "")
     documents = Documents(read(schema, limits), registry=registry, own=own, draft=options.draft_number, limits=limits)
     algebra, _ = scanned(documents, options, limits)
-    algebra.has_unique_items = algebra.limits_keys = True  # more tokens are doubtful then: right for other schemas, too
+    # More tokens are doubtful then: right for other schemas, too.
+    algebra.has_unique_items = algebra.limits_keys = algebra.items_run_out = True
     algebra.lists_names = False
     if algebra.follows_items:
         _FOLLOWING.add(engine)

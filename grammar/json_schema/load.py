@@ -188,6 +188,7 @@ class SchemaLoader:
         if "around" in self.marks:
             symbol = self.engine.add_lazy("(document)", SchemaLoader.surrounded, self, symbol, witness=[symbol])
         self.engine.set_doubtful(self.doubtful, doubtful_nodes)
+        self.algebra.engines.append(ref(self.engine))
         self.engine.add_explainer(self)
         return symbol
 
@@ -204,6 +205,7 @@ class SchemaLoader:
             algebra.repeats_items,
             algebra.limits_keys,
             algebra.lists_names,
+            algebra.items_run_out,
         )
 
     def why_not(self, failure: Failure) -> Finding | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import permutations, product
 from random import Random
 from typing import Any
@@ -324,6 +325,128 @@ def walk(rng: Random, grammar: Grammar, oracle: Oracle, schema: str) -> None:
             assert oracle.accepts(written.decode()), (schema, written)
             return
         written += TOKENS[token]
+
+
+# --- Whether items run out, which decides whether tokens are tried that end after a comma. ----------------------------
+
+AB = {"enum": ["a", "b"]}
+PATTERN = {"type": "string", "pattern": "^(a|b.*)$"}
+
+
+def closed(required: list[str], **members: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
+
+
+NEVER_RUN_OUT: list[tuple[dict[str, Any], bool]] = [
+    ({"items": {"type": "string"}}, True),
+    ({"items": {"type": "string", "maxLength": 4}}, True),
+    ({"items": {"type": "string", "maxLength": 1}}, False),
+    ({"items": PATTERN}, False),  # few begin with an "a", and all could be counted only by a search
+    ({"items": {"type": ["boolean", "string"]}}, True),
+    ({"items": {"type": "integer"}}, True),
+    ({"items": {"type": "integer", "minimum": 0, "maximum": 300}}, False),
+    ({"items": {"type": "integer", "multipleOf": 10**149}}, False),  # nine have at most 150 digits
+    ({"items": {"type": "object"}}, True),
+    ({"items": {"anyOf": [AB, {"type": "object"}]}}, False),  # after a comma, a text may be refused
+    ({"items": {"anyOf": [{"type": "string"}, closed([], a={"const": 1})]}}, False),
+    ({"items": {"anyOf": [{"type": "string"}, {"type": "array", "items": AB, "maxItems": 9}]}}, False),
+    ({"items": {"anyOf": [{"type": "string"}, {"type": "array"}, {"type": "object"}]}}, True),
+    ({"items": closed(["a"], a=PATTERN, b={"type": "string"})}, True),
+    ({"items": closed(["a", "b"], a=PATTERN, b={"type": "integer", "maximum": 9})}, True),
+    ({"items": closed(["a"], a=PATTERN)}, False),
+    ({"items": closed(["a", "b"], a={"$ref": "#/items"}, b={"type": "string"})}, False),  # none is finite
+    ({"items": {**closed([], a={"type": "string"}), "minProperties": 2}}, False),
+    ({"items": {**closed(["a"], a=PATTERN, b={"type": "string"}), "maxProperties": 1}}, False),
+    ({"items": {"type": "string"}, "prefixItems": [PATTERN]}, False),
+    ({"items": {"type": "string"}, "contains": AB}, False),
+    ({"items": {"type": "array", "items": {"type": "string"}, "minItems": 2}}, True),
+    ({"items": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}, False),  # not easy to see
+]
+STEPS = [bytes([byte]) for byte in b'[]{}",:ab1 ']
+STEPS += [
+    b'","',
+    b'", "',
+    b'"a"',
+    b'"a",',
+    b'"a","',
+    b'"b",',
+    b'a",',
+    b"1,",
+    b"1,2",
+    b"{}",
+    b"{},",
+    b'"},',
+    b'"},{',
+    b'"},{"',
+]
+STEPS += [
+    b'"}, {"',
+    b'"}]',
+    b"1},",
+    b'":',
+    b'"a":"',
+    b'{"a":"a"},',
+    b'"],',
+    b'"],["',
+    b"],[",
+    b"true,",
+    b",true",
+    b'"],"',
+    b"",
+]
+SMALL = Vocabulary.from_tokens(STEPS, eos_token_id=len(STEPS) - 1)
+
+
+@pytest.mark.parametrize(("array", "never"), NEVER_RUN_OUT)
+def test_masks_hold_no_comma_too_many(array: dict[str, Any], never: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks along random texts, whether items run out or not, and at any place of an array in a larger one."""
+    found = []
+
+    def of_items(self: finite.Plenty, shape: Any, terms: list[int]) -> bool:
+        found.append(decide(self, shape, terms))
+        return found[-1]
+
+    decide = finite.Plenty.of_items
+    monkeypatch.setattr(finite.Plenty, "of_items", of_items)
+    rng = Random(json.dumps(array))
+    array = {"type": "array", "uniqueItems": True, **array}
+    n = 0
+    for schema in (array, {"type": "array", "items": {**array, "minItems": 1}, "uniqueItems": True}):
+        if schema is not array and "#" in json.dumps(array):
+            continue
+        try:
+            grammar = Grammar.from_json_schema(schema, whitespace="compact")
+        except GrammarError as error:
+            assert_refused_rightly(error.message, set())
+            continue
+        for _ in range(12):
+            matcher = Matcher(grammar, SMALL)
+            for _ in range(14):
+                allowed = agreed(matcher).nonzero()[0].tolist()
+                n += 1
+                if not allowed or not matcher.accept(token := rng.choice(allowed)) or token == len(STEPS) - 1:
+                    break  # (this vocabulary has few digits)
+        if schema is array:
+            assert set(found) == {never}
+    assert n > 20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_finite_runs_out(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    decide = finite.Plenty.of_items
+    monkeypatch.setattr(finite, "MAX_LISTED", 0)
+    monkeypatch.setattr(finite.Plenty, "of_items", lambda *given: found.append(decide(*given)))
+    rng = Random(f"finite {seed}")
+    found: list[bool] = []
+    while len(found) < 40:
+        schema = array(rng)
+        with suppress(GrammarError):
+            matcher = Matcher(Grammar.from_json_schema(schema), SMALL)
+            for _ in range(20):
+                allowed = matcher.mask().nonzero()[0].tolist()
+                if not allowed or not matcher.accept(rng.choice(allowed)):
+                    break
+    assert not any(found)
 
 
 # --- Single cases. ----------------------------------------------------------------------------------------------------
