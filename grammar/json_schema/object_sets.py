@@ -15,8 +15,9 @@ from __future__ import annotations
 from operator import is_
 from typing import TYPE_CHECKING
 
-from ...earley._large import untrack
-from ...earley._meter import tick
+from ...earley._large import free, untrack
+from ...earley._meter import keep, tick
+from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
 from ..loading import once
 from .shapes import (
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
     from .terms import Meaning
 
+MANY_CLAUSES = 256
+"""A shape with so many clauses is freed in pieces when the grammar is loaded: all at once it takes milliseconds."""
 MAX_OPENED = 64
 """The most shapes into which clauses are multiplied out. If there would be more, the clauses remain clauses."""
 MIN_ABSORBED = 16
@@ -104,15 +107,24 @@ class ObjectSets(OfAlgebra):
         found: dict[ObjectShape, bool] = {}
         waiting = [shape]
         n_parted = 0
-        while waiting:
-            one = waiting.pop()
-            if not one.clauses:
-                found[one] = True
-            else:
-                n_parted += 1
-                waiting += self.parted(one)
-            if len(found) + len(waiting) > MAX_OPENED or n_parted > 2 * MAX_OPENED:
-                return (shape,)
+        if len(shape.clauses) >= MANY_CLAUSES:
+            keep(shape)
+        try:
+            while waiting and len(found) + len(waiting) <= MAX_OPENED and n_parted <= 2 * MAX_OPENED:
+                one = waiting.pop()
+                if not one.clauses:
+                    found[one] = True
+                else:
+                    n_parted += 1
+                    waiting += self.parted(one)
+        except LimitError:
+            keep(waiting)
+            raise
+        if waiting or len(found) > MAX_OPENED or n_parted > 2 * MAX_OPENED:
+            given: list[object] = [waiting]
+            del waiting
+            free(given)  # dozens, each of which may have hundreds of clauses
+            return (shape,)
         return tuple(found)
 
     def absorbed(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
