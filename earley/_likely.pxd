@@ -20,7 +20,8 @@ cdef class LikelyTexts:
     cdef Masks masks                # the matcher's
     cdef Quotient quotient          # of the vocabulary
     cdef size_t most_bytes          # of a text
-    cdef size_t most_parts          # bytes of the vocabulary's parts, beyond which it ends
+    cdef size_t most_masks          # bytes of answers and masks of the grammar, beyond which it ends
+    cdef size_t most_parts          # and of the vocabulary's parts
     # A place is a position without its stack and without remembered text: the skeleton of the row at which a lexeme ends
     # (or NONE), then the skeleton and the lexer state of each live pair.
     cdef Sequences places

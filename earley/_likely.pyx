@@ -51,8 +51,9 @@ cdef enum:
     MOST_CHART_WORDS = 1 << 20
     MOST_LEFT = 3 << 17         # words of choices that are left, of one level: 1.5 MB
     MOST_ADDED = 5_000          # symbols that likely texts may add: a quarter of those after which a new matcher has the grammar made anew
-    MOST_MASK_BYTES = 8 << 20   # answers and masks of the grammar, beyond which it ends: an eighth of what a vocabulary may
-    MOST_PART_BYTES = 4 << 20  # and how much the parts of the vocabulary may grow
+    # It ends when answers and masks of the grammar take this part of what may be remembered for the vocabulary, or when the
+    # parts of the vocabulary have grown by half as much.
+    MASK_SHARE = 8
     NEVER = N_LEVELS            # the level of choices that are made if there is no other one
 
 cdef int64_t SLICE_NS = 1_000_000   # processor time of a call of `work`
@@ -107,7 +108,8 @@ cdef class LikelyTexts:
         self.lexer = matcher.chart.lexer
         self.masks = matcher.masks
         self.quotient = matcher.masks.answers.parts.quotient
-        self.most_parts = matcher.masks.answers.parts.n_bytes() + MOST_PART_BYTES
+        self.most_masks = matcher.masks.answers.parts.limit // MASK_SHARE
+        self.most_parts = matcher.masks.answers.parts.n_bytes() + self.most_masks // 2
         for token in matcher.eos_token_ids:
             words_push(&self.eos, token)
         sort_unique(&self.eos)
@@ -195,7 +197,7 @@ cdef class LikelyTexts:
             self.n_forgotten = engine.n_collections
         self.masks.tidy()
         if (engine.is_full() or self.chart.n_collections != self.n_collected or engine.n_collections != self.n_forgotten
-                or self.masks.n_bytes() > MOST_MASK_BYTES or self.masks.answers.parts.n_bytes() > self.most_parts):
+                or self.masks.n_bytes() > self.most_masks or self.masks.answers.parts.n_bytes() > self.most_parts):
             self.is_done = True
         elif self.chart.n_words() > self.most_words() or self.places.n > MOST_PLACES or self.uses_much(engine):
             self.is_last = True

@@ -70,7 +70,7 @@ cdef class Masks:
         self.answers = Answers(engine, trie)
         if engine.rules.has_demanding:
             self.modest = Answers(engine, trie, modest=True)
-        self.answers.parts.limit = MEMORY
+        self.answers.parts.limit = limit_of(self.answers.parts)
         self.scratch = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
         if self.scratch == NULL:
             raise MemoryError("masks")
@@ -117,7 +117,7 @@ cdef class Masks:
             self.answers.template.clear()
         if self.modest is not None and self.modest.template.n_words() > TEMPLATE_WORDS:
             self.modest.template.clear()
-        if self.kept() > self.n_trimmed + MEMORY // 64:
+        if self.kept() > self.n_trimmed + limit_of(parts) // 64:
             self.trim()
         return 0
 
@@ -131,9 +131,10 @@ cdef class Masks:
         cdef Masks other
         cdef Parts parts = self.answers.parts
         users = sorted(parts.living_users(), key=last_used_of)
+        limit = limit_of(parts)
         total = parts.n_bytes() + sum([user.__sizeof__() for user in users])
         # PERF: with hundreds of grammars it takes milliseconds to look at all of them, so room is made for some time.
-        most = MEMORY - MEMORY // 8 if total > MEMORY else MEMORY
+        most = limit - limit // 8 if total > limit else limit
         for other in users:
             if total <= most:
                 break
@@ -141,9 +142,9 @@ cdef class Masks:
                 total -= other.__sizeof__()
                 other.forget()
                 total += other.__sizeof__()
-        if total > MEMORY:
+        if total > limit:
             self.flush()
-            if parts.n_bytes() > MEMORY // 2:
+            if parts.n_bytes() > limit // 2:
                 self.trie.learned = Parts(self.trie, before=parts)
                 for other in users:
                     if other is self:
@@ -181,7 +182,7 @@ cdef class Masks:
             modest = Answers(self.engine(), self.trie, self.modest, True)
             modest.stays = self.modest.stays
         cdef Sequences unions = Sequences("unions of answers")
-        answers.parts.limit = MEMORY
+        answers.parts.limit = limit_of(answers.parts)
         self.generation += 1                            # first, because charts remember pointers
         self.free_masks()
         self.unions = unions
@@ -647,6 +648,11 @@ cdef bint has_word(const uint32_t* data, size_t n, uint32_t word) noexcept nogil
 
 def last_used_of(Masks masks) -> int:
     return masks.last_used
+
+
+cdef size_t limit_of(Parts parts) noexcept:
+    """Return how many bytes may be remembered for all grammars over a vocabulary."""
+    return parts.chosen or MEMORY
 
 
 cdef Masks masks_of(Engine engine, TokenTrie trie):

@@ -32,6 +32,7 @@ cdef class Parts:
     cdef list users             # weak references to the `Masks` over it
     cdef uint64_t clock         # counts their calls
     cdef size_t limit           # bytes for them and the parts together
+    cdef size_t chosen          # the same, as `set_memory` has set it; 0: it was not called
     cdef uint64_t n_dropped     # times that the parts were dropped to keep the limit
     cdef dict doubtful          # (arguments of `Engine.set_doubtful`, index of the node) -> Doubtful
 

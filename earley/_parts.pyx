@@ -74,6 +74,7 @@ cdef class Parts:
             self.doubtful = before.doubtful
             self.clock = before.clock
             self.limit = before.limit
+            self.chosen = before.chosen
             self.n_dropped = before.n_dropped + 1
         self.quotient = quotient if quotient is not None else Quotient(trie)
         self.automaton = Automaton(self.quotient)
@@ -320,6 +321,10 @@ cdef class Parts:
 
     def living_users(self) -> list:
         return [user for user in [reference() for reference in self.users] if user is not None]
+
+    def set_memory(self, size_t n_bytes) -> None:
+        """Set how much may be remembered for all grammars over this vocabulary, in bytes."""
+        self.limit = self.chosen = n_bytes
 
     def stats(self) -> dict[str, int]:
         """Return how much is remembered for all grammars over this vocabulary: numbers of things, and bytes."""

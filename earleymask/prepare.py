@@ -119,7 +119,13 @@ TERMINALS = (
 `x+` needs the parts of `x*`."""
 
 
-def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None) -> dict[str, int]:
+LEAST_MEMORY = 32 << 20
+"""The least bytes of `memory`: what `prepare` makes takes half of it."""
+
+
+def prepare(
+    vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None, *, memory: int | None = None
+) -> dict[str, int]:
     """Make the parts of a vocabulary that most grammars need, so that the first requests need not wait for them.
 
     Call it once per vocabulary when the server starts. The masks are the same without it. Several threads may call it;
@@ -136,16 +142,22 @@ def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None
         folder: the folder of the vocabulary's file. If the file is missing, it is written. If it is damaged or belongs
             to another vocabulary, it is replaced, with a `RuntimeWarning`. Only its owner should be able to write to
             the folder. None: no file is read or written.
+        memory: bytes that may be remembered of the vocabulary for all grammars together, at least 32 MiB; beyond it,
+            what was not used for the longest time is discarded. None: as before; at first 64 MiB. A grammar that has
+            been warmed takes about half a megabyte, so a server with hundreds of them in flight wants 256 MiB or more.
 
     Returns:
         The number of parts that were `"built"`, `"taken"` from the file, and `"known"` before the call.
 
     Raises:
         TypeError: `vocabulary` is no `Vocabulary`.
+        ValueError: `memory` is too little.
         OSError: the file cannot be written. The vocabulary is prepared nevertheless.
     """
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}")
+    if memory is not None and memory < LEAST_MEMORY:
+        raise ValueError(f"memory must be at least {LEAST_MEMORY} bytes, got {memory}")
     engine, trie = _grammar().engine, vocabulary.trie
     if folder is None:
         preparation = Preparation(engine, trie)
@@ -154,6 +166,8 @@ def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None
         preparation, damage = _from_folder(folder, vocabulary, engine)
         if damage:
             warnings.warn(f"{damage}; the file was replaced by a new one", RuntimeWarning, stacklevel=2)
+    if memory is not None:
+        trie.learned.set_memory(memory)
     return {"built": preparation.n_built, "taken": preparation.n_taken, "known": preparation.n_known}
 
 

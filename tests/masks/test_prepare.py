@@ -161,6 +161,29 @@ def test_again_is_cheap() -> None:
     assert prepare(vocabulary) == first
 
 
+def test_memory_can_be_chosen() -> None:
+    """The bound holds for all grammars from then on, also after parts were dropped."""
+    vocabulary = made_up()
+    prepare(vocabulary)
+    matchers = [Matcher(Grammar.from_lark(source), vocabulary) for source, _ in GRAMMARS.values()]
+    assert vocabulary.stats()["remembered_limit"] == 64 << 20
+    with pytest.raises(ValueError, match="memory must be at least 33554432 bytes, got 1000"):
+        prepare(vocabulary, memory=1000)
+    prepare(vocabulary, memory=40 << 20)
+    prepare(vocabulary)
+    matchers += [Matcher(Grammar.from_lark(source), vocabulary) for source, _ in GRAMMARS.values()]
+    for matcher in matchers:
+        filled(matcher)
+    assert vocabulary.stats()["remembered_limit"] == 40 << 20
+    assert vocabulary.stats()["parts_dropped"] == 0
+    vocabulary.trie.learned.set_memory(1 << 12)
+    for token in cut(vocabulary, GRAMMARS["data"][1]):
+        filled(matchers[0])
+        assert matchers[0].accept(token)
+    assert vocabulary.stats()["parts_dropped"] > 0
+    assert vocabulary.stats()["remembered_limit"] == 1 << 12
+
+
 def test_from_several_threads() -> None:
     vocabulary = made_up()
     done: list[dict[str, int]] = []
