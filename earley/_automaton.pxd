@@ -42,6 +42,7 @@ cdef class Automaton:
     cdef size_t state_bytes
     cdef Words agenda           # nodes of another arena that are being adopted; each call leaves it as it found it
 
+    cdef void free_states(self) noexcept nogil
     # Return the node of this arena that equals `node` of another one. `adopted` remembers the other arena's nodes.
     cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
     cdef int push_unknown(self, Regexes other, uint32_t node, const Words* adopted) except -1 nogil

@@ -43,14 +43,21 @@ cdef class Automaton:
         self.state(R_EMPTY)                             # DEAD_END
 
     def __dealloc__(self):
+        if self.n_states < 1024:
+            self.free_states()
+        else:
+            with nogil:                                     # to free thousands takes milliseconds
+                self.free_states()
+        words_free(&self.state_of)
+        words_free(&self.agenda)
+        words_free(&self.program_bases)
+
+    cdef void free_states(self) noexcept nogil:
         cdef size_t i
         for i in range(self.n_states):
             free(self.states[i].by_byte)
             free(self.states[i].by_class)
         free(self.states)
-        words_free(&self.state_of)
-        words_free(&self.agenda)
-        words_free(&self.program_bases)
 
     # ---- regexes of other arenas --------------------------------------------------------------------------------
 

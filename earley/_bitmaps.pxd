@@ -13,3 +13,4 @@ cdef class Bitmaps:
     # Return the bitmap with this content. This object owns it.
     cdef uint32_t* intern(self, const uint32_t* words) except NULL nogil
     cdef size_t n_bytes(self) noexcept nogil
+    cdef void free_bitmaps(self) noexcept nogil

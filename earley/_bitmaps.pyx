@@ -18,6 +18,13 @@ cdef class Bitmaps:
         self.of_hash = Map()
 
     def __dealloc__(self):
+        if self.n < 128:
+            self.free_bitmaps()
+        else:
+            with nogil:                                     # giving pages back to the system takes milliseconds
+                self.free_bitmaps()
+
+    cdef void free_bitmaps(self) noexcept nogil:
         cdef size_t i
         for i in range(self.n):
             free(self.bitmaps[i])

@@ -64,6 +64,10 @@ class Engine:
         """Declare that wherever this terminal may stand, a loose one may stand that matches its texts, and after
         which all may follow that may follow this one."""
 
+    def set_unlikely(self, symbol: int) -> None:
+        """Say that hardly anybody writes this terminal: what follows it is not made before it is asked for
+        (`_likely`)."""
+
     def set_commit(self, symbol: int) -> None:
         """Let a terminal commit: where its lexeme may begin and its text stands, no reading has any lexeme there that
         is not of a terminal that commits.

@@ -100,6 +100,11 @@ cdef class Engine:
         may follow that may follow this one."""
         self.rules.symbols[self.rules.checked(symbol)].role = COVERED
 
+    def set_unlikely(self, symbol) -> None:
+        """Say that hardly anybody writes this terminal: what follows it is not made before it is asked for
+        (`_likely`)."""
+        self.rules.symbols[self.rules.checked(symbol)].unlikely = True
+
     def set_commit(self, symbol) -> None:
         """Let a terminal commit: where its lexeme may begin and its text stands, no reading has any lexeme there that is not
         of a terminal that commits.

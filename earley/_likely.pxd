@@ -70,6 +70,7 @@ cdef class LikelyTexts:
     cdef bint ends_followed(self, uint32_t before, uint32_t byte) except -1 nogil
     cdef uint32_t best_choice(self, bint leaves) except? 0xFFFFFFFE nogil
     cdef uint32_t level(self, uint32_t before, uint32_t byte, uint32_t position) noexcept nogil
+    cdef bint is_unlikely(self, uint32_t position) noexcept nogil
     cdef bint goes_on(self, uint32_t before, uint32_t position) noexcept nogil
     cdef uint32_t first_terminal(self, uint32_t before, uint32_t byte, uint32_t position) except? 0xFFFFFFFE nogil
     cdef int arrive(self, uint32_t position) except -1 nogil

@@ -8,7 +8,8 @@ object that stands at two places of a schema, may be new. A text ends where noth
 
 Which choice people would write is told by its level: brackets that close, and letters that continue what may end, come
 later; white space comes last, but for a blank after a comma or colon. Of one level, the first terminal of the grammar
-comes first, because properties of a schema are usually written in its order.
+comes first, because properties of a schema are usually written in its order. Lexemes of terminals that the front end calls unlikely are
+not written: the keys that an open object may have beside the named ones.
 
 When a text is written, masks are made at its new places: where a tokenizer that takes the longest token would have a
 boundary, and where there is a choice, because tokenizers split texts there in many ways.
@@ -331,7 +332,7 @@ cdef class LikelyTexts:
         for k in range(n):
             byte = self.choices.data[self.choices_at.data[place] + 1 + k]
             target = self.chart.advance(position, byte)
-            if target == DEAD:
+            if target == DEAD or self.is_unlikely(target):
                 continue
             level = self.level(position, byte, target)
             visits = self.visits.data[self.place(target)]
@@ -364,6 +365,17 @@ cdef class LikelyTexts:
             return 1
         # People end lexemes where they can.
         return row_at(self.chart, before) != NO_ROW and self.goes_on(before, position)
+
+    cdef bint is_unlikely(self, uint32_t position) noexcept nogil:
+        """Return whether only lexemes of unlikely terminals are under way."""
+        cdef uint32_t state
+        cdef size_t i, k, n = n_pairs_at(self.chart, position)
+        for i in range(n):
+            state = pair_state(self.chart, position, i)
+            for k in range(n_terminals(self.lexer, state)):
+                if not self.chart.rules.symbols[terminal_at(self.lexer, state, k)].unlikely:
+                    return False
+        return n > 0
 
     cdef bint goes_on(self, uint32_t before, uint32_t position) noexcept nogil:
         """Return whether the byte between these positions continues a lexeme."""

@@ -31,6 +31,7 @@ from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_pl
 from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
 from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_accepted, next_state
+from earleymask.earley._meter cimport let_others_run, turn_is_due
 from earleymask.earley._parts cimport Parts
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport (
@@ -90,12 +91,12 @@ cdef class Masks:
         words_free(&self.extra_sets)
 
     cdef void free_masks(self) noexcept:
-        cdef size_t i
-        if self.unions is not None:
-            for i in range(self.unions.n):
-                if self.masks[i] != NULL:
-                    free(self.masks[i].tokens)
-                    free(self.masks[i])
+        cdef size_t n = 0 if self.unions is None else self.unions.n
+        if n < 1024:
+            free_all(self.masks, n)
+        else:
+            with nogil:                                     # to free thousands takes milliseconds
+                free_all(self.masks, n)
 
     # ---- memory -------------------------------------------------------------------------------------------------
 
@@ -138,15 +139,19 @@ cdef class Masks:
         for other in users:
             if total <= most:
                 break
+            if turn_is_due():                               # hundreds take milliseconds
+                let_others_run()
             if other is not self:
                 total -= other.__sizeof__()
                 other.forget()
                 total += other.__sizeof__()
         if total > limit:
             self.flush()
-            if parts.n_bytes() > limit // 2:
+            if parts.n_bytes() > limit // 2 and self.trie.learned is parts:
                 self.trie.learned = Parts(self.trie, before=parts)
                 for other in users:
+                    if turn_is_due():
+                        let_others_run()
                     if other is self:
                         other.flush()
                     else:
@@ -648,6 +653,14 @@ cdef bint has_word(const uint32_t* data, size_t n, uint32_t word) noexcept nogil
 
 def last_used_of(Masks masks) -> int:
     return masks.last_used
+
+
+cdef void free_all(Mask** masks, size_t n) noexcept nogil:
+    cdef size_t i
+    for i in range(n):
+        if masks[i] != NULL:
+            free(masks[i].tokens)
+            free(masks[i])
 
 
 cdef size_t limit_of(Parts parts) noexcept:

@@ -67,6 +67,7 @@ cdef class Parts:
     cdef int enter(self, Part* part) except -1 nogil
 
     cdef int add_user(self, user) except -1     # needs the GIL only
+    cdef void free_parts(self) noexcept nogil
     cdef Part* unbounded(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
     cdef bint are_alike(self, Part* one, Part* other) except -1 nogil
     cdef bint are_same(self, const uint32_t* one, uint32_t n, const uint32_t* other, uint32_t n_other) except -1 nogil

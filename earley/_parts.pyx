@@ -92,12 +92,19 @@ cdef class Parts:
         self.n_parts = 1
 
     def __dealloc__(self):
+        if self.n_parts < 256:
+            self.free_parts()
+        else:
+            with nogil:                                     # to free thousands takes milliseconds
+                self.free_parts()
+        words_free(&self.ours)
+        words_free(&self.theirs)
+
+    cdef void free_parts(self) noexcept nogil:
         cdef size_t i
         for i in range(self.n_parts):
             free_part(self.parts[i])
         free(self.parts)
-        words_free(&self.ours)
-        words_free(&self.theirs)
 
     # ---- under the lock -----------------------------------------------------------------------------------------
 

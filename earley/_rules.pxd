@@ -25,6 +25,7 @@ cdef struct Symbol:
     uint8_t followed    # terminal: if its text decides what may follow, 1 and its kind, see `Engine.add_followed`; else 0
     uint8_t role        # terminal: see above
     uint8_t commits     # terminal: where it has matched, nothing else has, see `Engine.set_commit`
+    uint8_t unlikely    # terminal: see `Engine.set_unlikely`
     uint8_t proof       # lazy: whether it derives a string, as far as that is known
     uint32_t node       # terminal: its regex node
     uint32_t inside     # DEMANDING: the node `inside` of `Engine.add_demanding`, and anything after it; else NONE

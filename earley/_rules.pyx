@@ -73,7 +73,7 @@ cdef class Rules:
                              "grammar again, or give it limits=Limits(symbols=...)").at_limit("symbols")
         take_here(SYMBOL_BYTES)
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
-        self.symbols[symbol] = Symbol(kind, nullable, ignored, False, PLAIN, False, NOT_KNOWN, node, NONE, NONE, NONE, NONE)
+        self.symbols[symbol] = Symbol(kind, nullable, ignored, False, PLAIN, False, False, NOT_KNOWN, node, NONE, NONE, NONE, NONE)
         self.n_symbols += 1
         self.names.append(name)
         self.expansions.append(None)

@@ -577,7 +577,10 @@ class ObjectRules:
         )
 
     def expand_other(self, keys: Texts, value: int, after: State) -> list[list[int]]:
-        key = self.loader.followed_key(keys, ObjectRules.follow, self, value, after)
+        loader = self.loader
+        key = loader.followed_key(keys, ObjectRules.follow, self, value, after)
+        if key is not None and self.shape.named and value == loader.value(TRUE) and loader.holder() is None:
+            loader.engine.set_unlikely(key)  # the schema allows it, but does not speak of it
         return [] if key is None else [[key, self.rest(value, after)]]
 
     def follow(self, value: int, after: State, text: bytes) -> int:

@@ -91,6 +91,31 @@ def test_a_document_finds_all_answers_made(closed: bool, slice_ns: int) -> None:
     assert n_known < (0.5 if is_debug() else 0.2) * cold.stats()["answers"]
 
 
+def test_keys_that_the_schema_does_not_name_are_not_written() -> None:
+    """What follows them is any value: it would be most of the work, for keys that hardly anybody writes. An object of
+    which no key is named has likely ones."""
+    named: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "boolean"}}}
+    n_masks = []
+    for schema in (
+        {**named, "additionalProperties": False},
+        named,
+        {**named, "additionalProperties": {"type": "array"}},
+    ):
+        texts = completed(likely(Matcher(Grammar.from_json_schema(schema), BYTES), 4096))
+        assert texts.is_complete
+        n_masks.append(texts.n_masks)
+    closed, open_, described = n_masks
+    assert closed < open_ < 5 * closed
+    assert described > 2 * open_
+    anything = completed(likely(Matcher(Grammar.from_json_schema({"type": "object"}), BYTES), 4096))
+    assert anything.n_masks > open_
+    matcher = Matcher(Grammar.from_json_schema(named), BYTES)
+    completed(likely(matcher.fork(), 4096))
+    for byte in b'{"other": [{"size": 1}]}':
+        agreed(matcher)
+        assert matcher.accept(byte)
+
+
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_masks_are_the_same_after_likely_texts(name: str) -> None:
     """Along random texts of a real vocabulary, in rounds of likely texts that end in the middle."""
