@@ -97,7 +97,10 @@ class Warming:
 
 
 class _Workers:
-    """The threads, and the work that no thread has begun."""
+    """The threads, and the work that no thread has begun.
+
+    Work that has not ended is always in one of the lists, so that a forked child finds it.
+    """
 
     def __init__(self) -> None:
         self._begin()
@@ -110,7 +113,6 @@ class _Workers:
         self._n_idle = 0
 
     def add(self, warming: Warming) -> None:
-        given_up = None
         with self._change:
             self._waiting.append(warming)
             if self._n_idle >= len(self._waiting):
@@ -118,21 +120,21 @@ class _Workers:
             elif self._n_threads < MOST_THREADS:
                 self._start()
             if len(self._waiting) > MOST_WAITING:
-                given_up = self._waiting.popleft()
-        if given_up is not None:
-            given_up._end()
+                self._waiting[0]._end()
+                self._waiting.popleft()
 
     def _start(self) -> None:
         """Start a thread. If the system has none left and there is no other one, end the work with its error."""
         self._n_threads += 1
         try:
             threading.Thread(target=self._run, name="earleymask-warming", daemon=True).start()
-        except Exception as error:
+        except BaseException as error:
             self._n_threads -= 1
             while self._waiting and not self._n_threads:
-                warming = self._waiting.pop()
+                warming = self._waiting[-1]
                 warming.error = error.with_traceback(None)
                 warming._end()
+                self._waiting.pop()
 
     def _run(self) -> None:
         while True:
@@ -141,21 +143,21 @@ class _Workers:
                 while not self._waiting:
                     self._change.wait()
                 self._n_idle -= 1
-                warming = self._waiting.pop()
+                warming = self._waiting[-1]
                 self._working[threading.current_thread()] = warming
+                self._waiting.pop()
             warming._work()
+            warming._end()
             with self._change:
                 del self._working[threading.current_thread()]
-            warming._end()
             del warming
 
     def drop(self, warming: Warming) -> None:
         """End work that no thread has begun."""
         with self._change:
-            if warming not in self._waiting:
-                return
-            self._waiting.remove(warming)
-        warming._end()
+            if warming in self._waiting:
+                warming._end()
+                self._waiting.remove(warming)
 
     def stop(self) -> None:
         """Let all work end soon, before the interpreter ends."""

@@ -10,6 +10,7 @@ text first reaches it; the masks are the same.
 
 from __future__ import annotations
 
+import operator
 import os
 import warnings
 from functools import cache
@@ -121,6 +122,7 @@ TERMINALS = (
 
 LEAST_MEMORY = 32 << 20
 """The least bytes of `memory`: what `prepare` makes takes half of it."""
+MOST_MEMORY = 1 << 60
 
 
 def prepare(
@@ -150,14 +152,14 @@ def prepare(
         The number of parts that were `"built"`, `"taken"` from the file, and `"known"` before the call.
 
     Raises:
-        TypeError: `vocabulary` is no `Vocabulary`.
-        ValueError: `memory` is too little.
+        TypeError: `vocabulary` is no `Vocabulary`, or `memory` no integer.
+        ValueError: `memory` is too little, or more than there can be.
         OSError: the file cannot be written. The vocabulary is prepared nevertheless.
     """
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}")
-    if memory is not None and memory < LEAST_MEMORY:
-        raise ValueError(f"memory must be at least {LEAST_MEMORY} bytes, got {memory}")
+    if memory is not None and not LEAST_MEMORY <= operator.index(memory) <= MOST_MEMORY:
+        raise ValueError(f"memory must be from {LEAST_MEMORY} to {MOST_MEMORY} bytes, got {memory}")
     engine, trie = _grammar().engine, vocabulary.trie
     if folder is None:
         preparation = Preparation(engine, trie)

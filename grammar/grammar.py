@@ -458,8 +458,8 @@ class Grammar:
             vocabulary: the vocabulary whose ids will be masked.
             seconds: processor time that it may take. It ends earlier if no likely text is left; if a limit of the
                 grammar is met, or the grammar forgets what it has learned; or if it has used an eighth of the memory
-                that a vocabulary has for masks, 4 MB for parts of the vocabulary, or a quarter of what texts may add
-                to the grammar. If 256 other calls wait, the oldest one is given up.
+                that a vocabulary has for masks, a sixteenth of it for parts of the vocabulary, or a quarter of what
+                texts may add to the grammar. If 256 other calls wait, the oldest one is given up.
 
         Returns:
             A `Warming`: `stop()` ends it, `wait()` waits for its end.

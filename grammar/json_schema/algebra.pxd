@@ -21,6 +21,8 @@ cdef class Algebra(Terms):
     cdef readonly set inhabited
     cdef object _evaluation
     cdef object _closing
+    cdef readonly bint is_of_names
+    cdef Algebra _of_names
     cdef public bint has_unique_items
     cdef public bint follows_items
     cdef public bint repeats_items
@@ -38,6 +40,7 @@ cdef class Algebra(Terms):
     @cython.locals(kind=int)
     cdef _values(self, term)
     cpdef written_values(self, term)
+    cpdef Algebra of_names(self)
     cpdef bint is_nothing(self, term) except -1
     cpdef meant(self, term)
     cpdef bint is_surely_nothing(self, term) except -1

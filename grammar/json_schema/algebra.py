@@ -54,6 +54,8 @@ class Algebra(Terms):
         self.inhabited: set[int] = set()  # `id` of those trees of patterns and formats that match something
         self._evaluation: Evaluation | None = None
         self._closing: Closing | None = None
+        self.is_of_names = False  # see `of_names`
+        self._of_names: Algebra | None = None
         self.has_unique_items = False  # whether items must differ that are too many to list
         self.follows_items = False  # and whether some of these may be any arrays or objects
         self.repeats_items = False  # and whether some items may have to be equal
@@ -66,6 +68,14 @@ class Algebra(Terms):
         self.unclear: set[int] = set()  # terms that allow something, or must be followed to see whether they do
         self.first: dict[int, int] = {}  # places -> the first ones that mean the same
         self.alike: dict[object, int] = {}  # by what stands there: the first such place
+
+    def of_names(self) -> Algebra:
+        """Return the algebra for what is said of the names of members. Names are texts, so `propertyNames` says nothing
+        of them: there a schema may refer to itself."""
+        if self._of_names is None:
+            self._of_names = Algebra(self.documents, self.options, self.dropped, self.limits)
+            self._of_names.is_of_names = True
+        return self._of_names
 
     def note_run_out(self) -> None:
         """Note that items which must differ may run out: more tokens are doubtful then. Called before such an array is

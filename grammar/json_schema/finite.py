@@ -355,7 +355,7 @@ class Plenty:
 
     def _of_arrays(self, shape: ArrayShape) -> bool:
         """Whether any number of items out of plenty may stand at the end."""
-        if shape.contains or shape.unique == REPEATS or shape.most is not None:
+        if shape.contains or shape.unique == REPEATS or shape.most is not None or (shape.unique and shape.prefix):
             return False
         return self.of(shape.rest) and all(self._is_there(term) for term in shape.prefix)
 

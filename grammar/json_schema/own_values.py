@@ -168,13 +168,14 @@ def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> Ob
         for keys, _ in patterns:
             left = left.difference(keys)
         for_all.append(ForAll(left, others))
-    if "propertyNames" in schema:
-        names = algebra.child(place, "propertyNames")
+    if "propertyNames" in schema and not algebra.is_of_names:
+        of_names = algebra.of_names()
+        names = of_names.child(place, "propertyNames")
         # Both the names and their complement are too large if keywords are dropped.
         refused = (
-            algebra.values(names ^ 1).texts
+            of_names.values(names ^ 1).texts
             if is_negated and algebra.dropped
-            else algebra.values(names).texts.complement()
+            else of_names.values(names).texts.complement()
         )
         if refused != NO_TEXTS:
             for name in named:

@@ -16,7 +16,6 @@ cdef class Survey:
     cdef readonly dict dropped
     cdef readonly list applying
     cdef readonly list stating
-    cdef list naming
     cdef readonly dict edges
     cdef readonly dict targets
     cdef readonly list negations
@@ -46,7 +45,7 @@ cdef class Survey:
     cpdef read_applicators(self)
     @cython.locals(found=list, names=list, index=Py_ssize_t)
     cpdef list branches(self, Place place, keyword)
-    @cython.locals(edges=dict, done=set, open_=dict, stack=list, target=Place, met=dict, place=Place, names=Place)
+    @cython.locals(edges=dict, done=set, open_=dict, stack=list, target=Place, met=dict)
     cpdef list find_circles(self)
     @cython.locals(place=Place, keywords=dict, crowded=list, choices=list)
     cpdef read_statements(self)

@@ -79,7 +79,6 @@ class Survey:
         self.dropped = dropped
         self.applying: list[Place] = []  # with keywords in `IN_PLACE`
         self.stating: list[Place] = []  # with keywords in `STATED`
-        self.naming: list[Place] = []  # with `propertyNames`
         self.edges: dict[Place, list[Place]] = {}  # from `applying` to the places that apply to the same value
         self.targets: dict[Place, list[Place]] = {}  # what the references of a place lead to
         # Where something may be negated.
@@ -119,8 +118,6 @@ class Survey:
             self.applying.append(place)
         if found & _LIMITS:
             self.limits_keys = True
-            if "propertyNames" in keywords:
-                self.naming.append(place)
         if found & _NAMES:
             self.n_names = max(self.n_names, len(keywords["properties"]))
         if not found & _STATES:
@@ -166,16 +163,9 @@ class Survey:
         return [documents.child(place, keyword).written]
 
     def find_circles(self) -> list[GrammarError]:
-        """Return the errors about schemas that apply to a value if they apply to it, or to a name in it: one error for
-        each circle."""
+        """Return the errors about schemas that apply to a value if they apply to it: one error for each circle."""
         met: dict[Place, GrammarError] = {}
         edges = self.edges
-        if self.naming:
-            edges = edges.copy()
-            for place in self.naming:
-                names = self.documents.child(place, "propertyNames").written
-                if type(names.schema) is dict:
-                    edges[place] = [*edges.get(place, ()), names]
         done: set[Place] = set()
         for root in edges:
             if root in done:
@@ -189,8 +179,8 @@ class Survey:
                         met[target] = at(
                             target.path,
                             target.resource,
-                            "the schema applies to a value if it applies to it, or to its names: a circle of "
-                            "references without an item or a member between",
+                            "the schema applies to a value if it applies to it: a circle of references without an item "
+                            "or a member between",
                             hint="leave one of them out",
                         )
                     elif target in edges and target not in done:

@@ -167,8 +167,12 @@ def test_memory_can_be_chosen() -> None:
     prepare(vocabulary)
     matchers = [Matcher(Grammar.from_lark(source), vocabulary) for source, _ in GRAMMARS.values()]
     assert vocabulary.stats()["remembered_limit"] == 64 << 20
-    with pytest.raises(ValueError, match="memory must be at least 33554432 bytes, got 1000"):
+    with pytest.raises(ValueError, match=r"memory must be from 33554432 to .* bytes, got 1000"):
         prepare(vocabulary, memory=1000)
+    with pytest.raises(ValueError, match="got 1180591620717411303424"):
+        prepare(vocabulary, memory=1 << 70)
+    with pytest.raises(TypeError, match="integer"):
+        prepare(vocabulary, memory=1e9)  # type: ignore[arg-type]
     prepare(vocabulary, memory=40 << 20)
     prepare(vocabulary)
     matchers += [Matcher(Grammar.from_lark(source), vocabulary) for source, _ in GRAMMARS.values()]

@@ -405,6 +405,27 @@ def test_an_error_is_kept() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_fork_while_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child knows of it: nothing waits for what no thread of the child will end."""
+    is_ending = threading.Event()
+    end = Warming._end
+
+    def slowly(warming: Warming) -> None:
+        is_ending.set()
+        time.sleep(0.3)
+        end(warming)
+
+    monkeypatch.setattr(Warming, "_end", slowly)
+    warming = Grammar.from_regex("ab").warm(BYTES)
+    assert is_ending.wait(20)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if warming.wait(5) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert warming.wait(20)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_forked_child_begins_anew() -> None:
     """What the parent's threads have not done is over in the child, and the child can warm grammars itself."""
     grammar = Grammar.from_lark(ENDLESS)

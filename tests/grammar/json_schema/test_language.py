@@ -464,3 +464,38 @@ def test_each_of_many_contains_is_met() -> None:
     assert accepts(grammar, json.dumps(items)) and accepts(grammar, json.dumps(["x", *items, 3, None, 7]))
     for at in (0, n // 2, n - 1):
         assert not accepts(grammar, json.dumps([*items[:at], *items[at + 1 :], "x"]))
+
+
+NAMED_BY_ITSELF: list[dict[str, Any]] = [
+    {"propertyNames": {"$ref": "#"}},
+    {"propertyNames": {"$ref": "#"}, "maxLength": 2},
+    {"type": ["object", "integer"], "propertyNames": {"anyOf": [{"pattern": "^a"}, {"$ref": "#"}]}},
+    {"not": {"propertyNames": {"not": {"anyOf": [{"maxLength": 1}, {"not": {"$ref": "#"}}]}}}},
+    {"additionalProperties": {"$ref": "#/$defs/a"}, "$defs": {"a": {"propertyNames": {"$ref": "#/$defs/a"}}}},
+    {"then": {"propertyNames": {"$ref": "#/then"}}},
+    {"properties": {"x": {"type": "string", "propertyNames": {"$ref": "#/properties/x"}}}},
+    {"additionalProperties": {"propertyNames": {"$ref": "#"}, "maxLength": 1}, "propertyNames": {"minLength": 2}},
+]
+
+
+@pytest.mark.parametrize("schema", NAMED_BY_ITSELF)
+def test_a_schema_of_names_may_refer_to_itself(schema: dict[str, Any]) -> None:
+    """A name is a text, of which `propertyNames` says nothing, so this is no circle."""
+    oracle = Oracle(schema)
+    grammar = Grammar.from_json_schema(schema)
+    for document in (
+        {},
+        {"a": 1},
+        {"abc": {}},
+        {"b": {"abc": 1}},
+        {"x": "abc"},
+        {"xy": "abc"},
+        "ab",
+        "abc",
+        1,
+        [{"ab": 1}],
+    ):
+        text = json.dumps(document)
+        matcher = Matcher(grammar, BYTES)
+        is_accepted = all(map(matcher.accept, text.encode())) and matcher.is_accepting()
+        assert is_accepted == oracle.is_valid(document), text
