@@ -109,7 +109,7 @@ cdef class LikelyTexts:
         self.lexer = matcher.chart.lexer
         self.masks = matcher.masks
         self.quotient = matcher.masks.answers.parts.quotient
-        self.most_masks = matcher.masks.answers.parts.limit // MASK_SHARE
+        self.most_masks = matcher.masks.users.limit // MASK_SHARE
         self.most_parts = matcher.masks.answers.parts.n_bytes() + self.most_masks // 2
         for token in matcher.eos_token_ids:
             words_push(&self.eos, token)

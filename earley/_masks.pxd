@@ -5,6 +5,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from earleymask.earley._answers cimport Answers
 from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport MAX_KINDS, Engine
+from earleymask.earley._parts cimport Users
 from earleymask.earley._tables cimport Map, Sequences, Words
 from earleymask.earley._token_ids cimport TokenIds
 from earleymask.earley._walk cimport Walk
@@ -27,10 +28,13 @@ cdef class Masks:
     cdef Mask** masks               # per union
     cdef size_t masks_capacity
     cdef size_t mask_bytes          # of these
-    cdef size_t n_trimmed           # bytes kept after the last `trim`
+    cdef Users users                # of the vocabulary
+    cdef uint64_t number            # among them; 0: not yet
+    cdef size_t n_bytes_at_first    # bytes of empty tables
+    cdef size_t n_noted             # bytes beside these, as the users know them
     cdef uint64_t n_looked          # number of questions and unions when `tidy` last summed what is kept
     cdef uint32_t n_lone            # masks that are no unions of answers
-    cdef uint64_t last_used         # by the clock of the parts
+    cdef uint64_t last_used, last_queued    # by the clock of the users: the last call, and the last time in `trim`
     cdef readonly uint64_t generation   # changes when masks are freed
 
     # scratch
@@ -55,7 +59,7 @@ cdef class Masks:
     cdef int trim(self) except -1
     cdef int flush(self) except -1
     cdef int forget(self) except -1
-    cdef size_t kept(self) noexcept
+    cdef void note(self) noexcept
     cdef size_t n_bytes(self) noexcept
     cdef void free_masks(self) noexcept
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil

@@ -24,6 +24,8 @@ GIL may read the masks that a chart remembers without the lock.
 
 import weakref
 
+cimport cython
+
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
@@ -32,7 +34,7 @@ from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_ro
 from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_accepted, next_state
 from earleymask.earley._meter cimport let_others_run, turn_is_due
-from earleymask.earley._parts cimport Parts
+from earleymask.earley._parts cimport Parts, Users
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport (
     NONE, copy_of, lowest_bit, reserve, sequence, sequence_length, sort_unique, words_extend, words_free,
@@ -61,6 +63,7 @@ cdef size_t MEMORY = 64 << 20
 cdef size_t MOST_TRIED = 3 if DEBUG else 1 << 10
 
 
+@cython.no_gc_clear             # `__dealloc__` needs the users; the other members of a cycle can be cleared
 cdef class Masks:
     """The masks of one grammar over one vocabulary."""
 
@@ -71,7 +74,8 @@ cdef class Masks:
         self.answers = Answers(engine, trie)
         if engine.rules.has_demanding:
             self.modest = Answers(engine, trie, modest=True)
-        self.answers.parts.limit = limit_of(self.answers.parts)
+        self.users = self.answers.parts.users
+        self.users.limit = limit_of(self.users)
         self.scratch = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
         if self.scratch == NULL:
             raise MemoryError("masks")
@@ -79,9 +83,15 @@ cdef class Masks:
         self.committed = Sequences("tokens of terminals that commit")
         self.committed_of = Map()
         self.generation = 1
-        self.answers.parts.add_user(self)
+        self.n_bytes_at_first = self.n_bytes()
+        self.users.clock += 1
+        self.number = self.last_used = self.last_queued = self.users.clock
+        self.users.masks[self.number] = weakref.ref(self)
 
     def __dealloc__(self):
+        if self.users is not None and self.number:
+            self.users.n_bytes -= self.n_noted
+            self.users.masks.pop(self.number, None)
         self.free_masks()
         free(self.scratch)
         free(self.masks)
@@ -102,9 +112,11 @@ cdef class Masks:
 
     cdef int tidy(self) except -1:
         cdef Parts parts = self.answers.parts
+        cdef Users users = self.users
         cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
-        parts.clock += 1
-        self.last_used = parts.clock
+        cdef size_t total, limit
+        users.clock += 1
+        self.last_used = users.clock
         if parts is not self.trie.learned:              # another grammar has dropped them meanwhile
             self.flush()
         # PERF: what is kept is summed only if a mask has asked something since; at every call it took 300 instructions.
@@ -118,9 +130,21 @@ cdef class Masks:
             self.answers.template.clear()
         if self.modest is not None and self.modest.template.n_words() > TEMPLATE_WORDS:
             self.modest.template.clear()
-        if self.kept() > self.n_trimmed + limit_of(parts) // 64:
+        self.note()
+        total = users.n_bytes + self.answers.parts.n_bytes()
+        limit = limit_of(users)
+        users.n_kept = min(users.n_kept, total)
+        # If much cannot be freed, for grammars are at work, it is not tried at every call.
+        if total > max(limit, users.n_kept + limit // 64):
             self.trim()
         return 0
+
+    cdef void note(self) noexcept:
+        """Let the users know how much this grammar remembers, beside empty tables."""
+        cdef size_t n = self.n_bytes()
+        n -= min(n, self.n_bytes_at_first)
+        self.users.n_bytes += n - self.n_noted
+        self.n_noted = n
 
     cdef int trim(self) except -1:
         """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
@@ -128,35 +152,40 @@ cdef class Masks:
         First go the answers and masks of other grammars, one grammar after the other, until an eighth of the limit is free;
         then our own; then the parts, if they take more than half of the limit. A grammar with a running call is passed over:
         if it uses parts that were dropped, its next call frees them.
+
+        Grammars are looked at in turn. One that was used since it was looked at last has a second chance (the clock of
+        Corbató 1968), so it takes no longer if thousands are alive.
         """
         cdef Masks other
         cdef Parts parts = self.answers.parts
-        users = sorted(parts.living_users(), key=last_used_of)
-        limit = limit_of(parts)
-        total = parts.n_bytes() + sum([user.__sizeof__() for user in users])
-        # PERF: with hundreds of grammars it takes milliseconds to look at all of them, so room is made for some time.
-        most = limit - limit // 8 if total > limit else limit
-        for other in users:
-            if total <= most:
+        cdef Users users = self.users
+        cdef size_t i, limit = limit_of(users)
+        for i in range(2 * len(users.masks)):
+            if users.n_bytes + parts.n_bytes() <= limit - limit // 8:
                 break
-            if turn_is_due():                               # hundreds take milliseconds
+            if turn_is_due():                               # thousands take milliseconds
                 let_others_run()
-            if other is not self:
-                total -= other.__sizeof__()
+            number, reference = next(iter(users.masks.items()), (0, None))
+            other = None if reference is None else reference()
+            if other is None:                               # it is being freed
+                users.masks.pop(number, None)
+                continue
+            users.masks.move_to_end(number)
+            if other is not self and other.n_noted and other.last_used <= other.last_queued:
                 other.forget()
-                total += other.__sizeof__()
-        if total > limit:
+            other.last_queued = users.clock
+        if users.n_bytes + parts.n_bytes() > limit:
             self.flush()
             if parts.n_bytes() > limit // 2 and self.trie.learned is parts:
                 self.trie.learned = Parts(self.trie, before=parts)
-                for other in users:
+                for other in parts.living_users():
                     if turn_is_due():
                         let_others_run()
                     if other is self:
                         other.flush()
                     else:
                         other.forget()
-        self.n_trimmed = self.kept()
+        users.n_kept = users.n_bytes + self.answers.parts.n_bytes()
         return 0
 
     cdef int forget(self) except -1:
@@ -187,21 +216,19 @@ cdef class Masks:
             modest = Answers(self.engine(), self.trie, self.modest, True)
             modest.stays = self.modest.stays
         cdef Sequences unions = Sequences("unions of answers")
-        answers.parts.limit = limit_of(answers.parts)
+        self.users.limit = limit_of(self.users)
         self.generation += 1                            # first, because charts remember pointers
         self.free_masks()
         self.unions = unions
         self.answers = answers
         self.modest = modest
-        self.mask_bytes = self.n_trimmed = 0
+        self.mask_bytes = 0
         self.committed.clear()
         self.committed_of.clear()                       # its regex nodes may get other numbers
         self.n_flushes += 1
+        self.n_bytes_at_first = self.n_bytes()
+        self.note()
         return 0
-
-    cdef size_t kept(self) noexcept:
-        """Return the bytes of all that masks of this grammar use."""
-        return self.n_bytes() + self.answers.parts.n_bytes()
 
     cdef size_t n_bytes(self) noexcept:
         cdef size_t n = self.modest.n_bytes() if self.modest is not None else 0
@@ -415,7 +442,7 @@ cdef class Masks:
 
     cdef int find_doubtful(self, uint32_t which) except -1:
         cdef Engine engine = self.engine()
-        cdef dict known = self.answers.parts.doubtful
+        cdef dict known = self.users.doubtful
         cdef Doubtful found
         cdef Regexes regexes
         if engine.doubtful is None:
@@ -651,10 +678,6 @@ cdef bint has_word(const uint32_t* data, size_t n, uint32_t word) noexcept nogil
     return low < n and data[low] == word
 
 
-def last_used_of(Masks masks) -> int:
-    return masks.last_used
-
-
 cdef void free_all(Mask** masks, size_t n) noexcept nogil:
     cdef size_t i
     for i in range(n):
@@ -663,9 +686,9 @@ cdef void free_all(Mask** masks, size_t n) noexcept nogil:
             free(masks[i])
 
 
-cdef size_t limit_of(Parts parts) noexcept:
+cdef size_t limit_of(Users users) noexcept:
     """Return how many bytes may be remembered for all grammars over a vocabulary."""
-    return parts.chosen or MEMORY
+    return users.chosen or MEMORY
 
 
 cdef Masks masks_of(Engine engine, TokenTrie trie):

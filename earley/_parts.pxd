@@ -17,6 +17,18 @@ from earleymask.trie._trie cimport TokenTrie
 cdef enum:
     MAX_MEMBERS = 4             # a union with more members is not asked member by member
 
+# Who remembers something about one vocabulary, and how much they may. It outlives its parts. Changed with the GIL.
+cdef class Users:
+    # The `Masks` over it, as weak references by number. `Masks.trim` looks at the first, and puts them at the end.
+    cdef object masks
+    cdef uint64_t clock         # counts their calls; it gives the numbers, too
+    cdef size_t n_bytes         # that they remember, as they have noted
+    cdef size_t n_kept          # bytes of them and the parts after the last `Masks.trim`
+    cdef size_t limit           # bytes for them and the parts together
+    cdef size_t chosen          # the same, as `Parts.set_memory` has set it; 0: it was not called
+    cdef uint64_t n_dropped     # times that the parts were dropped to keep the limit
+    cdef dict doubtful          # (arguments of `Engine.set_doubtful`, index of the node) -> Doubtful
+
 cdef class Parts:
     cdef readonly TokenTrie trie
     cdef readonly Quotient quotient
@@ -28,13 +40,7 @@ cdef class Parts:
     cdef object __weakref__
     cdef Lock lock              # whatever changes something here is done by one thread at a time
 
-    # Who remembers something about this vocabulary, and how much they may. Changed with the GIL.
-    cdef list users             # weak references to the `Masks` over it
-    cdef uint64_t clock         # counts their calls
-    cdef size_t limit           # bytes for them and the parts together
-    cdef size_t chosen          # the same, as `set_memory` has set it; 0: it was not called
-    cdef uint64_t n_dropped     # times that the parts were dropped to keep the limit
-    cdef dict doubtful          # (arguments of `Engine.set_doubtful`, index of the node) -> Doubtful
+    cdef Users users
 
     cdef Map known              # `part_key` of a trie node and a regex -> part
     cdef Part** parts           # owned
@@ -66,7 +72,6 @@ cdef class Parts:
     # Enter a part, which is owned by this table from then on; on an error it is freed.
     cdef int enter(self, Part* part) except -1 nogil
 
-    cdef int add_user(self, user) except -1     # needs the GIL only
     cdef void free_parts(self) noexcept nogil
     cdef Part* unbounded(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
     cdef bint are_alike(self, Part* one, Part* other) except -1 nogil

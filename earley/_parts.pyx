@@ -31,7 +31,9 @@ A part does not change once it is built, with two exceptions: `live` (its late e
 `live`. These are made under the lock when they are first needed. Not here: grammars (`_answers`).
 """
 
-import weakref
+from collections import OrderedDict
+
+cimport cython
 
 from libc.stdlib cimport free
 from libc.string cimport memcmp
@@ -61,21 +63,26 @@ cdef enum:
     NOT_ALIKE = 0xFFFFFFFD      # in `bounds`: they were compared, and differ
 
 
+@cython.no_gc_clear             # masks that are freed with it still need it
+cdef class Users:
+    """The masks of all grammars over one vocabulary."""
+
+    def __cinit__(self):
+        self.masks = OrderedDict()
+        self.doubtful = {}
+
+
 cdef class Parts:
     """The parts of one vocabulary. `before`: the parts that these replace; the quotient and the users stay."""
 
     def __cinit__(self, TokenTrie trie not None, Quotient quotient=None, Parts before=None):
         self.trie = trie
-        self.users = []
-        self.doubtful = {}
         if before is not None:
             quotient = before.quotient
             self.users = before.users
-            self.doubtful = before.doubtful
-            self.clock = before.clock
-            self.limit = before.limit
-            self.chosen = before.chosen
-            self.n_dropped = before.n_dropped + 1
+            self.users.n_dropped += 1
+        else:
+            self.users = Users()
         self.quotient = quotient if quotient is not None else Quotient(trie)
         self.automaton = Automaton(self.quotient)
         self.automaton.regexes.meter.defers_signals = True  # it works with the lock of the parts
@@ -321,17 +328,12 @@ cdef class Parts:
 
     # ---- users --------------------------------------------------------------------------------------------------
 
-    cdef int add_user(self, user) except -1:
-        self.users[:] = [user for user in self.users if user() is not None]
-        self.users.append(weakref.ref(user))
-        return 0
-
     def living_users(self) -> list:
-        return [user for user in [reference() for reference in self.users] if user is not None]
+        return [user for user in [reference() for reference in list(self.users.masks.values())] if user is not None]
 
     def set_memory(self, size_t n_bytes) -> None:
         """Set how much may be remembered for all grammars over this vocabulary, in bytes."""
-        self.limit = self.chosen = n_bytes
+        self.users.limit = self.users.chosen = n_bytes
 
     def stats(self) -> dict[str, int]:
         """Return how much is remembered for all grammars over this vocabulary: numbers of things, and bytes."""
@@ -342,7 +344,7 @@ cdef class Parts:
             "parts_built": self.n_built,
             "parts_taken_over": self.n_taken_over,
             "parts_unbounded": self.n_unbounded,
-            "parts_dropped": self.n_dropped,
+            "parts_dropped": self.users.n_dropped,
             "rests_made": self.rests.n_made,
             "part_nodes_visited": self.builder.n_nodes,
             "automaton_states": self.automaton.n_states,
@@ -351,7 +353,7 @@ cdef class Parts:
             "quotient_bytes": self.quotient.n_bytes(),
             "part_bytes": self.n_bytes(),
             "remembered_bytes": self.n_bytes() + sum([user.__sizeof__() for user in self.living_users()]),
-            "remembered_limit": self.limit,
+            "remembered_limit": self.users.limit,
         }
 
     cdef size_t n_bytes(self) noexcept nogil:

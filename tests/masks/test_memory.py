@@ -73,6 +73,30 @@ def test_nothing_is_given_back_while_there_is_room() -> None:
         assert turns.flushes() == [0] * len(GRAMMARS) and turns.drops() == 0
 
 
+def test_a_grammar_in_use_is_spared() -> None:
+    """Of many grammars that learn the same, the masks of those that are idle go first."""
+    vocabulary = vocabulary_of(5_000)
+    with limits(split_nodes=200):
+        used = Matcher(Grammar.from_lark(GRAMMARS["json"]), vocabulary)
+        agreed(used)
+        room = vocabulary.stats()["part_bytes"] + 6 * used.grammar.stats()["mask_bytes"]
+    idle = []
+    with limits(memory=room, split_nodes=200):
+        for n in range(100):
+            matcher = Matcher(Grammar.from_lark(f"{GRAMMARS['json']}\n// {n}\n"), vocabulary)
+            for token in range(3):
+                agreed(matcher)
+                matcher.accept(token)
+            idle.append(matcher)
+            used.is_accepting()
+            used.fork().accept(next(iter(np.flatnonzero(filled(used)).tolist())))
+    assert vocabulary.stats()["parts_dropped"] == 0
+    flushed = [matcher.stats()["mask_flushes"] for matcher in idle]
+    assert sum(flushed) >= 50
+    assert max(flushed) <= 2
+    assert used.stats()["mask_flushes"] <= 1  # when they were looked at for the first time, all had been used
+
+
 @pytest.mark.parametrize("drop", [False, True])
 def test_a_position_is_asked_again_after_others_have_flushed_it(drop: bool) -> None:
     """A matcher notes where its mask is remembered; after a flush, neither it nor a fork may look there."""
