@@ -149,9 +149,9 @@ cdef class Masks:
     cdef int trim(self) except -1:
         """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
 
-        First go the answers and masks of other grammars, one grammar after the other, until an eighth of the limit is free;
-        then our own; then the parts, if they take more than half of the limit. A grammar with a running call is passed over:
-        if it uses parts that were dropped, its next call frees them.
+        First go the answers and masks of other grammars, one grammar after the other; then our own; then the parts, if they
+        take more than half of the limit. A grammar with a running call is passed over: if it uses parts that were dropped,
+        its next call frees them.
 
         Grammars are looked at in turn. One that was used since it was looked at last has a second chance (the clock of
         Corbató 1968), so it takes no longer if thousands are alive.
@@ -161,7 +161,7 @@ cdef class Masks:
         cdef Users users = self.users
         cdef size_t i, limit = limit_of(users)
         for i in range(2 * len(users.masks)):
-            if users.n_bytes + parts.n_bytes() <= limit - limit // 8:
+            if users.n_bytes + parts.n_bytes() <= limit - limit // 256:
                 break
             if turn_is_due():                               # thousands take milliseconds
                 let_others_run()
