@@ -146,7 +146,7 @@ def prepare(
             the folder. None: no file is read or written.
         memory: bytes that may be remembered of the vocabulary for all grammars together, at least 32 MiB; beyond it,
             what was not used for the longest time is discarded. None: as before; at first 64 MiB. A grammar that has
-            been warmed takes about half a megabyte, so a server with hundreds of them in flight wants 256 MiB or more.
+            been warmed takes one or two MiB, so a server with dozens of them in flight wants 256 MiB or more.
 
     Returns:
         The number of parts that were `"built"`, `"taken"` from the file, and `"known"` before the call.
