@@ -177,6 +177,7 @@ cdef class LikelyTexts:
             raise
         finally:
             work_ahead(0, NULL)
+            self.masks.note()
             self.chart.busy = False
             engine.release()
         return 0

@@ -32,6 +32,7 @@ cdef class Masks:
     cdef uint64_t number            # among them; 0: not yet
     cdef size_t n_bytes_at_first    # bytes of empty tables
     cdef size_t n_noted             # bytes beside these, as the users know them
+    cdef uint64_t n_asked_noted     # number of questions and unions then
     cdef uint64_t n_looked          # number of questions and unions when `tidy` last summed what is kept
     cdef uint32_t n_lone            # masks that are no unions of answers
     cdef uint64_t last_used, last_queued    # by the clock of the users: the last call, and the last time in `trim`
@@ -59,6 +60,7 @@ cdef class Masks:
     cdef int trim(self) except -1
     cdef int flush(self) except -1
     cdef int forget(self) except -1
+    # To be called after masks have been made, with the GIL and the engine's lock: count what is remembered.
     cdef void note(self) noexcept
     cdef size_t n_bytes(self) noexcept
     cdef void free_masks(self) noexcept

@@ -114,12 +114,15 @@ cdef class Masks:
         cdef Parts parts = self.answers.parts
         cdef Users users = self.users
         cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
-        cdef size_t total, limit
+        cdef size_t limit
         users.clock += 1
         self.last_used = users.clock
         if parts is not self.trie.learned:              # another grammar has dropped them meanwhile
             self.flush()
-        # PERF: what is kept is summed only if a mask has asked something since; at every call it took 300 instructions.
+        # If much cannot be freed, for grammars are at work, it is not tried at every call.
+        limit = limit_of(users)
+        if users.n_all > max(limit, users.n_kept + limit // 64):
+            self.trim()
         if n_asked == self.n_looked:
             return 0
         self.n_looked = n_asked
@@ -130,21 +133,22 @@ cdef class Masks:
             self.answers.template.clear()
         if self.modest is not None and self.modest.template.n_words() > TEMPLATE_WORDS:
             self.modest.template.clear()
-        self.note()
-        total = users.n_bytes + self.answers.parts.n_bytes()
-        limit = limit_of(users)
-        users.n_kept = min(users.n_kept, total)
-        # If much cannot be freed, for grammars are at work, it is not tried at every call.
-        if total > max(limit, users.n_kept + limit // 64):
-            self.trim()
         return 0
 
     cdef void note(self) noexcept:
-        """Let the users know how much this grammar remembers, beside empty tables."""
-        cdef size_t n = self.n_bytes()
+        """Let the users know how much this grammar remembers, beside empty tables, if a mask has asked something."""
+        # PERF: at every call it took 300 instructions.
+        cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
+        cdef size_t n
+        if n_asked == self.n_asked_noted:
+            return
+        self.n_asked_noted = n_asked
+        n = self.n_bytes()
         n -= min(n, self.n_bytes_at_first)
         self.users.n_bytes += n - self.n_noted
         self.n_noted = n
+        self.users.n_all = self.users.n_bytes + self.answers.parts.n_bytes()
+        self.users.n_kept = min(self.users.n_kept, self.users.n_all)
 
     cdef int trim(self) except -1:
         """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
@@ -185,7 +189,7 @@ cdef class Masks:
                         other.flush()
                     else:
                         other.forget()
-        users.n_kept = users.n_bytes + self.answers.parts.n_bytes()
+        users.n_kept = users.n_all = users.n_bytes + self.answers.parts.n_bytes()
         return 0
 
     cdef int forget(self) except -1:
@@ -227,7 +231,8 @@ cdef class Masks:
         self.committed_of.clear()                       # its regex nodes may get other numbers
         self.n_flushes += 1
         self.n_bytes_at_first = self.n_bytes()
-        self.note()
+        self.users.n_bytes -= self.n_noted
+        self.n_noted = 0
         return 0
 
     cdef size_t n_bytes(self) noexcept:

@@ -253,6 +253,7 @@ cdef class Matcher:
         position = self.position()
         if position >= self.chart.n_mask_of or self.chart.mask_generation != self.masks.generation:
             return NULL
+        self.masks.last_used = self.masks.users.clock + 1       # later than anything before
         return self.chart.mask_of[position]
 
     cdef Mask* made_mask(self) except NULL:
@@ -262,7 +263,10 @@ cdef class Matcher:
             mask = self.find_mask(self.position())
         except LimitError as error:
             self.make_room(error)                   # the error refers to what the call has made: it is dropped here
-        return mask if mask != NULL else self.find_mask(self.position())
+        if mask == NULL:
+            mask = self.find_mask(self.position())
+        self.masks.note()
+        return mask
 
     cdef Mask* find_mask(self, uint32_t position) except NULL:
         cdef Masks masks = self.masks

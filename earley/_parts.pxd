@@ -23,6 +23,7 @@ cdef class Users:
     cdef object masks
     cdef uint64_t clock         # counts their calls; it gives the numbers, too
     cdef size_t n_bytes         # that they remember, as they have noted
+    cdef size_t n_all           # bytes of them and the parts, when one of them noted last
     cdef size_t n_kept          # bytes of them and the parts after the last `Masks.trim`
     cdef size_t limit           # bytes for them and the parts together
     cdef size_t chosen          # the same, as `Parts.set_memory` has set it; 0: it was not called
