@@ -33,7 +33,7 @@ cdef class Masks:
     cdef size_t n_bytes_at_first    # bytes of empty tables
     cdef size_t n_noted             # bytes beside these, as the users know them
     cdef uint64_t n_asked_noted     # number of questions and unions then
-    cdef uint64_t n_looked          # number of questions and unions when `tidy` last summed what is kept
+    cdef uint64_t n_looked          # number of questions and unions when `tidy` last freed scratch memory
     cdef uint32_t n_lone            # masks that are no unions of answers
     cdef uint64_t last_used, last_queued    # by the clock of the users: the last call, and the last time in `trim`
     cdef readonly uint64_t generation   # changes when masks are freed

@@ -97,7 +97,9 @@ def test_a_grammar_in_use_is_spared() -> None:
     assert vocabulary.stats()["parts_dropped"] == 0
     flushed = [matcher.stats()["mask_flushes"] for matcher in idle]
     assert sum(flushed) >= 100
-    assert used.stats()["mask_flushes"] <= 1  # when they were looked at for the first time, all had been used
+    # It goes once when all are looked at for the first time, and have been used; once more where the others leave too
+    # little, as in a debug build. Without a second chance it went 5 times.
+    assert used.stats()["mask_flushes"] <= 2
 
 
 def test_what_is_made_by_one_mask_counts() -> None:
