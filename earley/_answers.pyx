@@ -58,6 +58,7 @@ cdef enum:
     MANY = 16                   # with more open nodes, the bytes that may follow are found first
     MANY_ALIKE = 8              # so many terminals with the same outcome are asked as one
     MAX_VISITS = 64             # entries of one visit that are in the list `visits`; further ones are in a map
+    MANY_VISITS = 1 << 12       # entries of that map after which its memory is looked at
     GROWTH = 32 << 20           # bytes that one mask may add to what is remembered; beyond this the walk makes it
     MANY_POPS = 1 << 16         # words of a level after which it is counted before its end
     STEP = 16                   # the cost of a question or a part by itself, in trie nodes
@@ -204,6 +205,8 @@ cdef class Answers:
         if self.visited.get(key) == self.visit:
             return True
         self.visited.put(key, self.visit)
+        if not self.visited.n % MANY_VISITS:
+            self.look_at_memory()
         return False
 
     cdef uint32_t at_start(self, uint32_t skeleton, uint32_t places) except? 0xFFFFFFFE nogil:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from earleymask import Grammar, Matcher, Vocabulary
+from support import vocabularies
 from support.grammar_texts import GRAMMARS
 from support.mask_paths import NEVER, agreed, all_strings, cut, filled, go_on, limits, walked
 
@@ -114,6 +115,20 @@ def test_what_is_made_by_one_mask_counts() -> None:
         stats = vocabulary.stats()
     assert sum(matcher.stats()["mask_flushes"] for matcher in matchers) > 0 or stats["parts_dropped"] > 0
     assert stats["remembered_bytes"] < 1.1 * room + 20_000 * len(matchers)  # empty tables
+
+
+def test_what_one_mask_visits_is_bounded() -> None:
+    """The text may be read in ways that end in 4,000 rules, and each of these asks hundreds of questions: 250 MB."""
+    vocabulary = vocabularies.load("tekken")
+    grammar = Grammar.from_gbnf('root ::= | [^"] rest ([^a] | root rest) | [0-9]\nrest ::= rest | [^a]')
+    matcher = Matcher(grammar, vocabulary)
+    token = [vocabulary.token_bytes(t) for t in range(vocabulary.size)].index(b" wit")
+    for _ in range(2_000):
+        assert matcher.accept(token)
+    mask = filled(matcher)
+    stats = matcher.stats()
+    assert stats["masks_walked"] == 1 and stats["mask_bytes"] < 128 << 20
+    assert np.array_equal(mask, walked(matcher))
 
 
 @pytest.mark.parametrize("drop", [False, True])
