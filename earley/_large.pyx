@@ -191,7 +191,8 @@ def frozen_in_pieces(items) -> frozenset:
 cpdef int untrack(one) except -1:
     """Tell the garbage collector not to visit an object: a large tuple or list, which it would visit all at once, or one of
     very many. Its parts must refer to nothing that could refer to it; numbers and texts do not."""
-    PyObject_GC_UnTrack(one)
+    if PyObject_GC_IsTracked(one):
+        PyObject_GC_UnTrack(one)
     return 0
 
 

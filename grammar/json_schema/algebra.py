@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...earley._large import untrack
 from ...earley._meter import tick
 from ..errors import GrammarLimitError
 from ..regex import parse_regex, whole_text
@@ -171,6 +172,7 @@ class Algebra(Terms):
                 known = term & ~1
             else:
                 content = (canonical(place.schema), place.resource, place.scope)
+                untrack(content)
                 known = self.alike.setdefault(content, term & ~1)
             self.first[term & ~1] = known
         return known ^ (term & 1)

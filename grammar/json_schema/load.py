@@ -471,7 +471,9 @@ class SchemaLoader:
         values = plain_scalars(algebra, term)
         if values is None and self.lists(term):
             witness = () if is_something(algebra, term) else None
-            symbol = self.engine.add_lazy("value", SchemaLoader.expand_list, self, term, witness=witness)
+            symbol = self.engine.add_lazy(
+                "value", SchemaLoader.expand_list, self, term, witness=witness, untracked=True
+            )
             symbols[term] = symbol
             return symbol
         if values is None and term != TRUE and not is_structured(algebra, term) and is_shallow(algebra, term):
@@ -480,7 +482,7 @@ class SchemaLoader:
             symbol = None if is_nothing(values) else self.scalar(values, term)
         else:
             witness = () if is_something(algebra, term) else None
-            symbol = self.engine.add_lazy("value", SchemaLoader.expand, self, term, witness=witness)
+            symbol = self.engine.add_lazy("value", SchemaLoader.expand, self, term, witness=witness, untracked=True)
         symbols[term] = symbol
         return symbol
 
@@ -494,7 +496,7 @@ class SchemaLoader:
         if symbol is None:
             witness = () if have_scalar(self.algebra, values) else None
             symbol = self.scalar_symbols[values] = self.engine.add_lazy(
-                "scalar", SchemaLoader.scalars, self, values, origin, witness=witness
+                "scalar", SchemaLoader.scalars, self, values, origin, witness=witness, untracked=True
             )
         return symbol
 

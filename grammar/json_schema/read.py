@@ -14,6 +14,7 @@ from decimal import Decimal, InvalidOperation
 from sys import getsizeof
 from typing import Any, NoReturn
 
+from ...earley._large import untrack
 from ...earley._meter import keep, take, tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError
@@ -22,6 +23,8 @@ from ..loading import PIECE, pieces
 
 COPY_BYTES = 200
 """Memory of a dict or a list without items: an estimate."""
+
+_NUMBERS = frozenset((int, float, bool, type(None)))
 
 MAX_DEPTH = 500
 """Objects and lists within one another that a schema may have. Python's reader and writer of JSON fail soon after."""
@@ -65,7 +68,7 @@ def read_text(text: str) -> Any:
             + 200 * piece.count(".")
         )
     try:
-        return loads(text, object_pairs_hook=object_of, parse_float=Spelled, parse_constant=_constant)
+        found = loads(text, object_pairs_hook=object_of, parse_float=Spelled, parse_constant=_constant)
     except json.JSONDecodeError as error:
         from ..source import path_hint
 
@@ -86,6 +89,9 @@ def read_text(text: str) -> Any:
         raise GrammarLimitError("a number in the schema has an exponent beyond what Python reads") from None
     except ValueError as error:  # what `int` refuses: digits beyond `sys.get_int_max_str_digits()`
         raise GrammarLimitError(f"a number in the schema has too many digits: {error}") from None
+    if type(found) is dict or type(found) is list:
+        _untrack(found)
+    return found
 
 
 class Spelled(Decimal):
@@ -197,6 +203,7 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
     keep(result)
     keep(stack)
     left = limits.source_characters  # of the JSON text of what is copied, without white space
+    is_ours = True  # whether there is nothing of the caller's that could refer to the copy
     while stack:
         made, depth = stack.pop()
         if depth > MAX_DEPTH:
@@ -227,8 +234,11 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                     made[name] = _plain(item)
                     left -= len(item) + 2
                 else:
-                    if isinstance(item, (int, float)) and type(item) not in (int, float, bool):
-                        made[name] = _plain_number(item)
+                    if type(item) not in _NUMBERS:
+                        if isinstance(item, (int, float)):
+                            made[name] = _plain_number(item)
+                        else:
+                            is_ours = False
                     left -= 1
             if has_own_names:
                 _make_names_plain(made, what)
@@ -250,8 +260,11 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                     made[index] = _plain(item)
                     left -= len(item) + 2
                 else:
-                    if isinstance(item, (int, float)) and type(item) not in (int, float, bool):
-                        made[index] = _plain_number(item)
+                    if type(item) not in _NUMBERS:
+                        if isinstance(item, (int, float)):
+                            made[index] = _plain_number(item)
+                        else:
+                            is_ours = False
                     left -= 1
         if left < 0:
             error = GrammarLimitError(
@@ -259,7 +272,24 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                 hint="simplify it, or make it smaller if parts of it are shared: each use of a part counts",
             )
             raise error.set_limit("source_characters")
+    if is_ours:
+        _untrack(result[0])
     return result[0]
+
+
+def _untrack(whole: Any) -> None:
+    """Tell the garbage collector not to visit a tree of dicts and lists: it lives as long as the grammar."""
+    stack = [whole]
+    keep(stack)
+    while stack:
+        one = stack.pop()
+        tick()
+        untrack(one)
+        for index, part in enumerate(one.values() if type(one) is dict else one):
+            if type(part) is dict or type(part) is list:
+                stack.append(part)
+            if not index & 0xFF:
+                tick()
 
 
 def _plain(text: str) -> str:

@@ -16,6 +16,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
+from ...earley._large import untrack
 from ...earley._meter import tick
 from ..errors import REFUSED, GrammarError, Reason, Row
 from ..loading import PIECE
@@ -103,6 +104,7 @@ class Place:
         self.path = path
         self.scope = scope
         self._written = written
+        untrack(self)  # there may be many, and nothing in one could refer to it
 
     @property
     def written(self) -> Place:

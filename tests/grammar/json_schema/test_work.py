@@ -263,8 +263,9 @@ def test_names_that_are_equal_as_texts_are_refused() -> None:
                 for i in range(1_200)
             }
         },
+        {"properties": {f"k{i}": {"maximum": i, "items": {"minimum": i}} for i in range(1_500)}},
     ],
-    ids=["numbers", "dependencies", "names"],
+    ids=["numbers", "dependencies", "names", "subschemas"],
 )
 @pytest.mark.parametrize("closed", [False, True])
 def test_full_collections_visit_little_of_a_schema(schema: Any, closed: bool) -> None:
