@@ -61,12 +61,19 @@ class Clauses:
         self.followed: dict[tuple[tuple[int, ...], Key, int], list[Way]] = {}
         self.afters: dict[tuple[int, Key], list[tuple[int, ObjectShape]]] = {}
         clauses = list(clauses)
-        for clause in clauses:
-            self.look_at(clause)
+        self.look_at(clauses)
         self.start = self.state(map(self.number, clauses))
 
-    def look_at(self, clause: Clause) -> None:
-        for shape in clause:
+    def look_at(self, clauses: list[Clause]) -> None:
+        """Find what shapes are about. Shapes within shapes are often shared: each is looked at once."""
+        agenda = [shape for clause in reversed(clauses) for shape in reversed(clause)]
+        seen = set()
+        while agenda:
+            shape = agenda.pop()
+            if id(shape) in seen:
+                continue
+            seen.add(id(shape))
+            tick()
             self.names |= dict.fromkeys([name for name, _ in shape.named], True)
             for keys, _ in (*shape.for_all, *shape.exists):
                 if keys.words is not None:
@@ -75,8 +82,7 @@ class Clauses:
                     self.key_sets[keys] = True
             if shape.exists or shape.least or shape.most is not None:
                 self.counts = True
-            for one in shape.clauses:
-                self.look_at(one)
+            agenda += [one for clause in reversed(shape.clauses) for one in reversed(clause)]
 
     def number(self, shapes: Iterable[ObjectShape]) -> int:
         """Return the number of the clause of these shapes."""
@@ -274,6 +280,7 @@ def simple(shape: ObjectShape) -> ObjectShape:
 
 def without(shape: ObjectShape, name: str) -> ObjectShape | None:
     """Return the shape that remains if no member of a name will come; None if there is no such object."""
+    tick()
     if name in shape.required:
         return None
     exists = []
@@ -296,6 +303,7 @@ def without(shape: ObjectShape, name: str) -> ObjectShape | None:
 
 def may_end(shape: ObjectShape) -> bool:
     """Whether an object without members has the shape."""
+    tick()
     if shape.required or shape.exists or shape.least:
         return False
     return all(any(map(may_end, clause)) for clause in shape.clauses)

@@ -344,11 +344,7 @@ class _Values:
         values = self.algebra.values(term)
         if isinstance(key, int):
             return [shape.item(key) for shape in values.arrays if shape.item(key) != FALSE]
-        found: list[int] = []
-        shapes = list(values.objects)
-        for shape in shapes:  # which grows
-            found.append(self.algebra.sets.objects.value_of(shape, key))
-            shapes += [each for clause in shape.clauses for each in clause]
+        found = [self.algebra.sets.objects.value_of(shape, key) for shape in _all_shapes(values.objects)]
         return [each for each in found if each != FALSE]
 
     def places(self, terms: Iterable[int]) -> list[tuple[Place, bool]]:
@@ -545,6 +541,7 @@ class Translation:
         self.old = old
         self.new = new
         self.known: dict[int, int] = {TRUE: TRUE}
+        self.known_objects: dict[int, ObjectShape] = {}  # by `id`, for those within others are often shared
 
     def term(self, term: int) -> int:
         agenda = [term & ~1]
@@ -568,11 +565,9 @@ class Translation:
         if kind != PLACE and kind != CONSTANT:
             for array in part.arrays:
                 found += [*array.prefix, array.rest, *[each.item for each in array.contains]]
-            shapes = list(part.objects)
-            for shape in shapes:  # which grows
+            for shape in _all_shapes(part.objects):
                 found += [value for _, value in shape.named]
-                found += [each.value for each in (*shape.for_all, *shape.exists)]
-                shapes += [each for clause in shape.clauses for each in clause]
+                found += [value for _, value in (*shape.for_all, *shape.exists)]
         return found
 
     def made(self, term: int) -> int:
@@ -597,9 +592,26 @@ class Translation:
         )
 
     def object(self, shape: ObjectShape) -> ObjectShape:
-        return shape._replace(
+        known = self.known_objects.get(id(shape))
+        if known is not None:
+            return known
+        tick()
+        known = self.known_objects[id(shape)] = shape._replace(
             named=tuple([(name, self.term(value)) for name, value in shape.named]),
             for_all=tuple([each._replace(value=self.term(each.value)) for each in shape.for_all]),
             exists=tuple([each._replace(value=self.term(each.value)) for each in shape.exists]),
             clauses=tuple([tuple(map(self.object, clause)) for clause in shape.clauses]),
         )
+        return known
+
+
+def _all_shapes(shapes: Iterable[ObjectShape]) -> list[ObjectShape]:
+    """Return the shapes and those within them, each once: they are often shared."""
+    found: dict[int, ObjectShape] = {}
+    agenda = list(shapes)
+    for shape in agenda:  # which grows
+        if id(shape) not in found:
+            tick()
+            found[id(shape)] = shape
+            agenda += [each for clause in shape.clauses for each in clause]
+    return list(found.values())
