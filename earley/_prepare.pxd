@@ -19,6 +19,7 @@ cdef class Preparation:
 
     cdef int want(self, Engine engine, uint32_t blank) except -1 nogil
     cdef int want_terminal(self, uint32_t regex, uint32_t blank) except -1 nogil
+    cdef int want_along(self, Engine engine, const unsigned char* text, size_t n) except -1 nogil
     cdef int reach(self, uint32_t state) except -1 nogil
     cdef int add(self, uint32_t node, uint32_t regex) except -1 nogil
     cdef int split_unions(self) except -1 nogil

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +13,8 @@ class Preparation:
     `make()` makes the parts that are missing. Several threads may call it, and matchers may be working; these wait for
     at most one part at a time. `saved` is what `arrays()` gave for the same vocabulary, perhaps read from a file: then
     parts are loaded instead of made if the records belong to the same terminals. Raises `VocabularyError` if `saved`
-    belongs to another vocabulary.
+    belongs to another vocabulary. `examples`: engines with a text of one of their terminals; the parts of the states
+    along the text are made.
     """
 
     n_built: Final[int]
@@ -24,7 +25,11 @@ class Preparation:
     """The number of parts that were there before."""
 
     def __init__(
-        self, engine: Engine, trie: TokenTrie, saved: Mapping[str, npt.NDArray[Any]] | None = None
+        self,
+        engine: Engine,
+        trie: TokenTrie,
+        saved: Mapping[str, npt.NDArray[Any]] | None = None,
+        examples: Iterable[tuple[Engine, bytes]] = (),
     ) -> None: ...
     @property
     def n_missing(self) -> int:

@@ -3,7 +3,8 @@
 A part belongs to a regex, whatever grammar the regex is in (`_parts`). So the parts of common terminals can be made
 when a server starts: for each terminal the parts of its states at the root of the trie, and the part of its start below
 the blank with which most words of a vocabulary begin. They are made with all exits and rests, for every byte with which
-a grammar may continue. The terminals are those of the engine that is given.
+a grammar may continue. The terminals are those of the engine that is given. Of terminals with many states, such as the
+formats of JSON Schema, those states are taken that lead through an example.
 
 What was made can be saved, with a record for each part (`_records`), and loaded. The records are in the order in which
 the terminals ask for their parts.
@@ -34,11 +35,14 @@ cdef class Preparation:
     `make()` makes the parts that are missing. Several threads may call it, and matchers may be working; these wait for
     at most one part at a time. `saved` is what `arrays()` gave for the same vocabulary, perhaps read from a file: then
     parts are loaded instead of made if the records belong to the same terminals. Raises `VocabularyError` if `saved`
-    belongs to another vocabulary.
+    belongs to another vocabulary. `examples`: engines with a text of one of their terminals; the parts of the states
+    along the text are made.
     """
 
-    def __cinit__(self, Engine engine not None, TokenTrie trie not None, saved=None):
+    def __cinit__(self, Engine engine not None, TokenTrie trie not None, saved=None, examples=()):
         cdef uint32_t blank
+        cdef Engine other
+        cdef const unsigned char[::1] text
         if saved is not None and trie.learned is None:
             made = Parts(trie, Quotient(trie, arrays=saved))
             if trie.learned is None:                    # no other thread was faster
@@ -48,6 +52,9 @@ cdef class Preparation:
         blank = self.parts.quotient.child(NONE, b" "[0])
         with nogil:
             self.want(engine, blank)
+        for other, text in examples:
+            with nogil:
+                self.want_along(other, &text[0], text.shape[0])
         self.keys = Keys(self.parts.automaton.regexes)
         with nogil:
             self.split_unions()
@@ -127,6 +134,34 @@ cdef class Preparation:
             i += 1
         if blank != NONE:
             self.add(blank, self.parts.automaton.states[self.states.data[0]].regex)
+        return 0
+
+    cdef int want_along(self, Engine engine, const unsigned char* text, size_t n) except -1 nogil:
+        """Want the parts of the states of a terminal that lead through a text of it, but for the last, after which hardly
+        anything may come."""
+        cdef Words adopted
+        cdef uint32_t symbol, regex, state
+        cdef size_t k
+        adopted.data = NULL
+        adopted.n = adopted.capacity = 0
+        self.parts.acquire()
+        try:
+            for symbol in range(engine.rules.n_symbols):
+                if engine.rules.symbols[symbol].kind != S_TERMINAL:
+                    continue
+                regex = self.parts.automaton.adopt(engine.regexes, engine.rules.symbols[symbol].node, &adopted)
+                state = self.parts.automaton.state(regex)
+                self.states.n = 0
+                for k in range(n):
+                    words_push(&self.states, state)
+                    state = self.parts.automaton.by_byte(state)[text[k]]
+                    if state == DEAD_END:               # another terminal, such as white space
+                        break
+                for k in range(self.states.n if state != DEAD_END else 0):
+                    self.add(ROOT_NODE, self.parts.automaton.states[self.states.data[k]].regex)
+        finally:
+            self.parts.release()
+            words_free(&adopted)
         return 0
 
     cdef int reach(self, uint32_t state) except -1 nogil:

@@ -6,6 +6,9 @@ one of a few ways, so their terminals can be listed here and their parts made in
 found by its normal form, which has no names, no groups and no order of alternatives: `/[A-Za-z_]\\w*/` is the same as
 `("_" | LETTER) /\\w/*`. The normal form does not factor. The parts of a terminal that is not listed are made when a
 text first reaches it; the masks are the same.
+
+The formats of JSON Schema are prepared, too. A URI has hundreds of states, so only those are that an example leads
+through.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import os
 import warnings
 from functools import cache
 
-from .earley import Engine, Preparation
+from .earley import Engine, Matcher, Preparation
 from .grammar import Grammar
 from .trie import Vocabulary, VocabularyError
 
@@ -119,8 +122,29 @@ TERMINALS = (
 """Usual terminals, as alternatives in Lark's syntax. Names are those of lark's `common`. After its first character,
 `x+` needs the parts of `x*`."""
 
+FORMATS = {
+    "date": ("2024-02-29", "1999-12-31"),
+    "time": ("10:30:59.25Z", "23:05:00+01:30"),
+    "date-time": ("2024-02-29T10:30:59.25Z", "1999-12-31T23:05:00+01:30"),
+    "duration": ("P1Y2M3DT4H5M6S", "P2W"),
+    "email": ("ann.lee+news@mail-1.example.org",),
+    "idn-email": ("ann.lee+news@mail-1.example.org",),
+    "ipv4": ("192.168.10.255",),
+    "ipv6": ("2001:db8:0:12:a:b:c:7f", "fe80::1:2"),
+    "uri": ("https://ann@www.example.org:8080/a/b-c.html?d=e&f=%20#top", "urn:isbn:0451450523"),
+    "uri-reference": ("https://ann@www.example.org:8080/a/b-c.html?d=e&f=%20#top", "/a/b?c#d", "a/b"),
+    "iri": ("https://ann@www.example.org:8080/a/b-c.html?d=e&f=%20#top", "urn:isbn:0451450523"),
+    "iri-reference": ("https://ann@www.example.org:8080/a/b-c.html?d=e&f=%20#top", "/a/b?c#d", "a/b"),
+    "uri-template": ("https://example.org/{user}/b{?q,r*}",),
+    "uuid": ("123e4567-e89b-12d3-a456-426614174000",),
+    "json-pointer": ("/a/b~0c/0",),
+    "relative-json-pointer": ("1/a/b~0c",),
+}
+"""Examples of the formats of JSON Schema. Two are missing: `hostname` counts the characters of each label and of the
+whole, and would take 5 MB; `regex` would take 12, and as long as everything else."""
 
-LEAST_MEMORY = 32 << 20
+
+LEAST_MEMORY = 48 << 20
 """The least bytes of `memory`: what `prepare` makes takes half of it."""
 MOST_MEMORY = 1 << 60
 
@@ -133,9 +157,9 @@ def prepare(
     Call it once per vocabulary when the server starts. The masks are the same without it. Several threads may call it;
     a repeated call takes a millisecond or two.
 
-    With tekken or Llama 3 it takes about 50 ms and keeps 17 MB: 12 of parts, 5 of the quotient of the trie. From a file
-    of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 40 ms more: it imports what reads
-    Lark grammars and JSON Schemas, reads the list of terminals, and computes the vocabulary's fingerprint. A terminal
+    With tekken or Llama 3 it takes about 60 ms and keeps 28 MB: 22 of parts, 6 of the quotient of the trie. From a file
+    of 11 MB it takes 13 ms. The first call of a process takes some 40 ms more: it imports what reads Lark grammars and
+    JSON Schemas, reads the lists of terminals and formats, and computes the vocabulary's fingerprint. A terminal
     that is not listed adds 0.1 to 3 ms to the first masks that need it, whether `prepare` was called or not.
     docs/performance.md shows what `prepare` saves.
 
@@ -144,7 +168,7 @@ def prepare(
         folder: the folder of the vocabulary's file. If the file is missing, it is written. If it is damaged or belongs
             to another vocabulary, it is replaced, with a `RuntimeWarning`. Only its owner should be able to write to
             the folder. None: no file is read or written.
-        memory: bytes that may be remembered of the vocabulary for all grammars together, at least 32 MiB; beyond it,
+        memory: bytes that may be remembered of the vocabulary for all grammars together, at least 48 MiB; beyond it,
             what was not used for the longest time is discarded. None: as before; at first 64 MiB. A grammar that has
             been warmed takes one or two MiB, so a server with dozens of them in flight wants 256 MiB or more.
 
@@ -162,7 +186,7 @@ def prepare(
         raise ValueError(f"memory must be from {LEAST_MEMORY} to {MOST_MEMORY} bytes, got {memory}")
     engine, trie = _grammar().engine, vocabulary.trie
     if folder is None:
-        preparation = Preparation(engine, trie)
+        preparation = Preparation(engine, trie, None, _examples())
         preparation.make()
     else:
         preparation, damage = _from_folder(folder, vocabulary, engine)
@@ -180,16 +204,16 @@ def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine:
     trie, fingerprint = vocabulary.trie, vocabulary.fingerprint
     path = prebuilt.path_of(folder, fingerprint)
     saved, damage = None, ""
-    if trie.learned is None or Preparation(engine, trie).n_missing:
+    if trie.learned is None or Preparation(engine, trie, None, _examples()).n_missing:
         try:
             saved = prebuilt.load(folder, fingerprint)
         except VocabularyError as error:
             damage = str(error).removesuffix(prebuilt.WAY_OUT)
     try:
-        preparation = Preparation(engine, trie, saved)
+        preparation = Preparation(engine, trie, saved, _examples())
     except VocabularyError as error:
         damage = f"{path}: {error}"
-        preparation = Preparation(engine, trie)
+        preparation = Preparation(engine, trie, None, _examples())
     preparation.make()
     if preparation.damaged:
         damage = f"{path}: damaged: its parts are not those of this vocabulary"
@@ -208,3 +232,14 @@ def _grammar() -> Grammar:
 
     names = ", ".join(terminal for terminal in TERMINALS if not terminal.startswith("/"))
     return Grammar.from_lark(f"start: {' | '.join(TERMINALS)}\n%import common ({names})\n")
+
+
+@cache
+def _examples() -> list[tuple[Engine, bytes]]:
+    """Return an engine for each example of a format, with the example as a string of JSON."""
+    found: list[tuple[Engine, bytes]] = []
+    for name, texts in FORMATS.items():
+        # A matcher lets the grammar make its first rules, and so its terminals.
+        matcher = Matcher(Grammar.from_json_schema({"type": "string", "format": name}), Vocabulary.bytes())
+        found += [(matcher.grammar.engine, f'"{text}"'.encode()) for text in texts]
+    return found

@@ -1,5 +1,6 @@
 """What is prepared for a vocabulary changes no mask, serves grammars that are written differently, and is made once."""
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from earleymask import Grammar, Matcher, Vocabulary, prepare
-from earleymask.prepare import TERMINALS
+from earleymask.prepare import FORMATS, TERMINALS
 from earleymask.trie import prebuilt
 from support import vocabularies
 from support.mask_paths import USUAL, filled, limits
@@ -148,6 +149,24 @@ def test_grammars_find_what_was_prepared() -> None:
         assert learned.n_built == before, written
 
 
+def test_formats_are_prepared() -> None:
+    """Along each example, a member with that format makes hardly any part: what is special is the last quote."""
+    vocabulary = fresh("tekken")
+    prepare(vocabulary)
+    learned = vocabulary.trie.learned
+    ids = {vocabulary.token_bytes(token_id): token_id for token_id in range(vocabulary.size)}
+    for name, texts in FORMATS.items():
+        grammar = Grammar.from_json_schema({"properties": {"a": {"type": "string", "format": name}}})
+        for text in texts:
+            matcher = Matcher(grammar, vocabulary)
+            before = learned.n_built
+            with limits(**USUAL):
+                for byte in b'{"a":' + json.dumps(text).encode():
+                    filled(matcher)
+                    assert matcher.accept(ids[bytes([byte])]), (name, text, byte)
+            assert learned.n_built - before < 5, (name, text)
+
+
 def test_again_is_cheap() -> None:
     vocabulary = made_up()
     first = prepare(vocabulary)
@@ -167,18 +186,18 @@ def test_memory_can_be_chosen() -> None:
     prepare(vocabulary)
     matchers = [Matcher(Grammar.from_lark(source), vocabulary) for source, _ in GRAMMARS.values()]
     assert vocabulary.stats()["remembered_limit"] == 64 << 20
-    with pytest.raises(ValueError, match=r"memory must be from 33554432 to .* bytes, got 1000"):
+    with pytest.raises(ValueError, match=r"memory must be from 50331648 to .* bytes, got 1000"):
         prepare(vocabulary, memory=1000)
     with pytest.raises(ValueError, match="got 1180591620717411303424"):
         prepare(vocabulary, memory=1 << 70)
     with pytest.raises(TypeError, match="integer"):
         prepare(vocabulary, memory=1e9)  # type: ignore[arg-type]
-    prepare(vocabulary, memory=40 << 20)
+    prepare(vocabulary, memory=56 << 20)
     prepare(vocabulary)
     matchers += [Matcher(Grammar.from_lark(source), vocabulary) for source, _ in GRAMMARS.values()]
     for matcher in matchers:
         filled(matcher)
-    assert vocabulary.stats()["remembered_limit"] == 40 << 20
+    assert vocabulary.stats()["remembered_limit"] == 56 << 20
     assert vocabulary.stats()["parts_dropped"] == 0
     vocabulary.trie.learned.set_memory(1 << 12)
     for token in cut(vocabulary, GRAMMARS["data"][1]):
