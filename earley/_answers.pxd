@@ -105,7 +105,7 @@ cdef class Answers:
     cdef int look_at_memory(self) except -1 nogil
     cdef size_t n_held(self) noexcept nogil
     cdef void count_level(self, Level* level) noexcept nogil
-    cdef int free_scratch(self) except -1
+    cdef int free_scratch(self) except -1 nogil
     cdef int new_visit(self) except -1 nogil
     cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
     cdef Level* push_level(self) except NULL nogil

@@ -166,12 +166,13 @@ cdef class Answers:
         level.n_bytes = (level.tokens.capacity + level.marks.capacity + level.pops.capacity) * sizeof(uint32_t)
         self.level_bytes += level.n_bytes - before
 
-    cdef int free_scratch(self) except -1:
+    cdef int free_scratch(self) except -1 nogil:
         """Free the scratch memory of masks if one of them has made it large. To be called between masks."""
         cdef size_t i
         if self.level_bytes + self.visited.n_bytes() + self.visits_capacity * sizeof(uint64_t) <= MOST_SCRATCH:
             return 0
-        self.visited = Map()
+        with gil:
+            self.visited = Map()
         for i in range(self.n_levels):
             free_level(self.levels + i)
         self.n_levels = self.level_bytes = 0

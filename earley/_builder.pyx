@@ -126,7 +126,7 @@ cdef class Builder:
                 for i in range(self.tokens.n):
                     mask_allow(self.bits, self.tokens.data[i])
                 if self.n_inside > SPARSE:
-                    part.bits = <uint32_t*> copy_of(self.bits, self.trie.n_words * sizeof(uint32_t))
+                    copy_of(<void**> &part.bits, self.bits, self.trie.n_words * sizeof(uint32_t))
                 else:
                     self.tokens.n = 0
                     for i in range(self.trie.n_words):
@@ -135,11 +135,11 @@ cdef class Builder:
                             words_push(&self.tokens, i * 32 + lowest_bit(word))
                             word &= word - 1
             if part.bits == NULL:
-                part.tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
+                copy_of(<void**> &part.tokens, self.tokens.data, self.tokens.n * sizeof(uint32_t))
             part.n_tokens = self.n_inside
             sort_unique(&self.open)
             set_open(part, self.trie, self.open.data, <uint32_t> self.open.n)
-            part.late = <uint32_t*> copy_of(self.late.data, self.late.n * sizeof(uint32_t))
+            copy_of(<void**> &part.late, self.late.data, self.late.n * sizeof(uint32_t))
             part.n_late = <uint32_t> self.late.n
             part.live_bytes = self.live_bytes
             part.live_made = self.late.n == 0

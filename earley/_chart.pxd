@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._history cimport Histories
 from earleymask.earley._lexer cimport Lexer
+from earleymask.earley._locks cimport n_forks
 from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
@@ -69,6 +70,8 @@ cdef class Chart:
     cdef size_t n_mask_of, mask_of_capacity
     cdef uint64_t mask_generation   # of the masks in `mask_of`
     cdef bint busy                  # a call is running that may change something, maybe without the GIL
+    cdef size_t n_claims            # of its matchers are claimed by batches, which may begin such a call at any time
+    cdef size_t claimed_in          # `n_forks` at that time
     cdef uint32_t* tables           # tables[table * 256 + byte]: the next position, DEAD or UNKNOWN
     cdef size_t n_tables, max_tables, tables_capacity
     cdef Histories histories        # of its matchers: their positions must survive `collect`
@@ -182,6 +185,28 @@ cdef class Chart:
     cdef int push_item(self, uint32_t dot, uint32_t continuation) except -1 nogil
     cdef int make_room(self) except -1 nogil
     cdef uint32_t intern_position(self, uint32_t row) except? 0xFFFFFFFF nogil
+
+
+# Count a mask that was made in one of the ways MASK_KNOWN to MASK_WALKED.
+cdef inline void count_mask(Chart chart, size_t way) noexcept nogil:
+    chart.n_masks[way] += 1
+
+
+# Whether a thread that has the GIL may look into the chart without the engine's lock.
+cdef inline bint is_still(Chart chart) noexcept:
+    return not chart.busy and (chart.n_claims == 0 or chart.claimed_in != n_forks)
+
+
+# From now on, threads need the lock to look into the chart, until `give_chart_back` is called as often as this.
+cdef inline void claim_chart(Chart chart) noexcept:
+    if chart.claimed_in != n_forks:                         # by threads that have not come along into this child
+        chart.n_claims = 0
+    chart.claimed_in = n_forks
+    chart.n_claims += 1
+
+
+cdef inline void give_chart_back(Chart chart) noexcept:
+    chart.n_claims -= 1
 
 
 # The row at which a lexeme ends at a position, or NO_ROW.

@@ -45,10 +45,12 @@ cdef class Engine:
     cpdef add_production(self, lhs, rhs)
     cpdef open_for_changes(self)
 
-    # Take the lock; waits without the GIL. RuntimeError if this thread has it already.
+    # Take the lock; waits without the GIL. MatcherInUseError if this thread has it already.
     cdef int acquire(self) except -1
+    cdef int acquire_freely(self) except -1 nogil   # the same for a thread without the GIL
+    cdef int check_lock(self, unsigned long thread) except -1
     cdef bint try_acquire(self) except -1
-    cdef void release(self) noexcept
+    cdef void release(self) noexcept nogil
     cdef int add_chart(self, chart) except -1
     cdef size_t n_learned_bytes(self) noexcept nogil
     cdef bint is_full(self) noexcept nogil

@@ -5,14 +5,14 @@ grammar means the same. The engine keeps what matchers learn about it (regex der
 all of them, under one lock.
 """
 
-from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_get_thread_ident, PyThread_release_lock
+from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
 
 from libc.stdint cimport uint32_t
 
 from operator import index
 from weakref import ref
 
-from earleymask.earley._locks cimport ENGINE, Lock, forking, let_fork
+from earleymask.earley._locks cimport ENGINE, Lock, forking, let_fork, wait_for_fork
 from earleymask.earley._large cimport untrack
 from earleymask.earley._meter cimport Meter, n_taken, start, wait_for
 from earleymask.earley._nodes cimport R_EMPTY
@@ -20,6 +20,9 @@ from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, 
 from earleymask.earley._tables cimport NONE
 
 from earleymask.earley.errors import MatcherInUseError
+
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() nogil
 
 MAX_TOKEN_ID = 0xFFFFFFFF
 
@@ -374,32 +377,51 @@ cdef class Engine:
             self.release()
 
     cdef int acquire(self) except -1:
-        cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
+        cdef unsigned long thread = PyThread_get_thread_ident()
         if forking and forking != thread:
             let_fork()
         if not PyThread_acquire_lock(self.lock.handle, NOWAIT_LOCK):
-            if self.lock.is_lost:
-                raise MatcherInUseError(
-                    "another thread used this grammar when the process was forked, and its call took longer than the fork "
-                    "could wait. This process has only half of what the call has changed: load the grammar again")
-            if self.lock.owner == thread:
-                # A finalizer, or the function of a lazy symbol, calls a matcher: waiting would never end.
-                raise MatcherInUseError(
-                    "a call of a matcher was interrupted by another one of the same grammar in its own thread")
+            self.check_lock(thread)
             with nogil:
                 wait_for(self.lock.handle, -1)
         self.lock.owner = thread
         start(self.regexes.meter)
         return 0
 
+    cdef int acquire_freely(self) except -1 nogil:
+        """Do the same without the GIL."""
+        cdef unsigned long thread = PyThread_get_thread_ident()
+        if forking and forking != thread:
+            wait_for_fork()
+        if not PyThread_acquire_lock(self.lock.handle, NOWAIT_LOCK):
+            if self.lock.is_lost or self.lock.owner == thread:
+                with gil:
+                    self.check_lock(thread)
+            wait_for(self.lock.handle, -1)
+        self.lock.owner = thread
+        start(self.regexes.meter)
+        return 0
+
+    cdef int check_lock(self, unsigned long thread) except -1:
+        """Raise MatcherInUseError if a thread would wait for the lock without end."""
+        if self.lock.is_lost:
+            raise MatcherInUseError(
+                "another thread used this grammar when the process was forked, and its call took longer than the fork "
+                "could wait. This process has only half of what the call has changed: load the grammar again")
+        if self.lock.owner == thread:
+            # A finalizer, or the function of a lazy symbol, calls a matcher.
+            raise MatcherInUseError(
+                "a call of a matcher was interrupted by another one of the same grammar in its own thread")
+        return 0
+
     cdef bint try_acquire(self) except -1:
         """Take the lock if no thread has it; return whether it was taken."""
         if not PyThread_acquire_lock(self.lock.handle, NOWAIT_LOCK):
             return False
-        self.lock.owner = <unsigned long> PyThread_get_thread_ident()
+        self.lock.owner = PyThread_get_thread_ident()
         return True
 
-    cdef void release(self) noexcept:
+    cdef void release(self) noexcept nogil:
         self.lock.owner = 0
         PyThread_release_lock(self.lock.handle)
 

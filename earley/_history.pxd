@@ -33,7 +33,7 @@ cdef struct History:
     uint32_t n                  # at least 1
     bint dropped                # its matcher is gone; freed by `history_sweep`
 
-# All histories of one chart. A thread needs the GIL to read or change them. While a call uses the chart (`Chart.busy`),
+# All histories of one chart. A thread needs the GIL to read or change them, or the lock and a claim (`_batch`). While a call uses the chart (`Chart.busy`),
 # only this call changes them, except for `dropped` and `n_dropped`. So counts of users need no atomic instructions.
 cdef struct Histories:
     History* first
@@ -41,6 +41,11 @@ cdef struct Histories:
     size_t n_dropped            # of them without a matcher
     size_t n_bytes              # memory of all of them
     bint has_notes
+
+
+# Whether `history_sweep` would free something.
+cdef inline bint must_sweep(const Histories* histories) noexcept nogil:
+    return 2 * histories.n_dropped > histories.n
 
 
 cdef inline Entry* entries_of(Block* block) noexcept nogil:

@@ -206,7 +206,7 @@ cdef int history_write_tokens(History* history, list tokens) except -1:
 
 
 cdef void history_sweep(Histories* histories) noexcept nogil:
-    if 2 * histories.n_dropped > histories.n:
+    if must_sweep(histories):
         history_free_dropped(histories)
 
 

@@ -44,8 +44,6 @@ cdef class LikelyTexts:
     cdef size_t at                  # the next position whose mask may be made
     # Positions are what they were only as long as these do not grow.
     cdef uint64_t n_collected, n_forgotten
-    cdef Words eos                  # the EOS tokens
-    cdef bint has_named             # whether the grammar names special tokens or ids
     cdef Words words, others        # scratch
 
     cdef int64_t most_ns            # processor time that it may take

@@ -34,7 +34,7 @@ from earleymask.earley._meter cimport (
     STEPS_AHEAD, Meter, clock, has_given_way, must_give_way, nanoseconds, rest, start, work_ahead,
 )
 from earleymask.earley._tables cimport (
-    NONE, ByteSet, byteset_and, byteset_has, byteset_or, sort_unique, words_extend, words_free, words_push,
+    NONE, ByteSet, byteset_and, byteset_has, byteset_or, words_extend, words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._quotient cimport NO_NODE
@@ -105,15 +105,11 @@ cdef class LikelyTexts:
         self.chart = matcher.chart
         self.most_bytes = most_bytes
         self.places = Sequences("places of likely texts")
-        self.has_named = bool(matcher.special_symbols) or matcher.token_ids is not None
         self.lexer = matcher.chart.lexer
         self.masks = matcher.masks
         self.quotient = matcher.masks.answers.parts.quotient
         self.most_masks = matcher.masks.users.limit // MASK_SHARE
         self.most_parts = matcher.masks.answers.parts.n_bytes() + self.most_masks // 2
-        for token in matcher.eos_token_ids:
-            words_push(&self.eos, token)
-        sort_unique(&self.eos)
 
     def __dealloc__(self):
         cdef size_t level
@@ -126,7 +122,6 @@ cdef class LikelyTexts:
         words_free(&self.positions)
         words_free(&self.place_of)
         words_free(&self.is_new)
-        words_free(&self.eos)
         words_free(&self.words)
         words_free(&self.others)
 
@@ -486,13 +481,7 @@ cdef class LikelyTexts:
                 self.is_new.data[i] = False
 
     cdef int make_mask(self, uint32_t position) except -1 nogil:
-        if self.has_named:
-            with gil:
-                self.matcher.find_extras(position)
-        else:
-            self.masks.extras.n = self.masks.extra_sets.n = 0
-            if self.chart.is_accepting(position):
-                words_extend(&self.masks.extras, self.eos.data, self.eos.n)
+        self.matcher.find_extras(position)
         self.masks.mask(self.chart, position)
         self.n_masks += 1
         return 0

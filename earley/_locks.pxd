@@ -18,6 +18,7 @@ cdef class Lock:
 # wait for calls that begin after it.
 cdef unsigned long forking
 cdef int let_fork() except -1
+cdef void wait_for_fork() noexcept nogil        # the same, without the GIL
 
 # How often this process is the child of a fork, from its first ancestor on.
 cdef size_t n_forks

@@ -58,9 +58,13 @@ cdef class Lock:
 cdef int let_fork() except -1:
     """Wait until the process has been forked."""
     with nogil:
-        PyThread_acquire_lock(gate, WAIT_LOCK)
-        PyThread_release_lock(gate)
+        wait_for_fork()
     return 0
+
+
+cdef void wait_for_fork() noexcept nogil:
+    PyThread_acquire_lock(gate, WAIT_LOCK)
+    PyThread_release_lock(gate)
 
 
 cdef list living():

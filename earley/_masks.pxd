@@ -57,12 +57,17 @@ cdef class Masks:
     cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil
     # To be called between calls, with the GIL and the engine's lock: free what exceeds the limits.
     cdef int tidy(self) except -1
+    # `has_too_much`: whether `tidy` would free more than scratch memory. These two need no GIL.
+    cdef bint has_too_much(self) noexcept nogil
+    cdef int free_scratch(self) except -1 nogil
+    cdef bint has_lost_parts(self) noexcept nogil
+    cdef bint is_beyond_limit(self) noexcept nogil
     cdef int trim(self) except -1
     cdef int flush(self) except -1
     cdef int forget(self) except -1
-    # To be called after masks have been made, with the GIL and the engine's lock: count what is remembered.
-    cdef void note(self) noexcept
-    cdef size_t n_bytes(self) noexcept
+    # To be called after masks have been made, with the engine's lock: count what is remembered.
+    cdef void note(self) noexcept nogil
+    cdef size_t n_bytes(self) noexcept nogil
     cdef void free_masks(self) noexcept
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil
     cdef Mask* walked(self, Chart chart, uint32_t position) except NULL nogil

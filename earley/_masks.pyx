@@ -19,7 +19,7 @@ The same holds for terminals that commit: masks are made as if there were none, 
 terminal, or end one, are tried (`without_committed`).
 
 All functions need the engine's lock. Only `flush` frees masks, and it needs the GIL as well: a thread that holds the
-GIL may read the masks that a chart remembers without the lock.
+GIL may read the masks that a chart remembers without the lock, if the chart is still (`is_still`).
 """
 
 import weakref
@@ -30,6 +30,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_places
+from earleymask.earley._atomic cimport add
 from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
 from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_accepted, next_state
@@ -90,7 +91,7 @@ cdef class Masks:
 
     def __dealloc__(self):
         if self.users is not None and self.number:
-            self.users.n_bytes -= self.n_noted
+            add(&self.users.n_bytes, 0 - self.n_noted)
             self.users.masks.pop(self.number, None)
         self.free_masks()
         free(self.scratch)
@@ -111,18 +112,28 @@ cdef class Masks:
     # ---- memory -------------------------------------------------------------------------------------------------
 
     cdef int tidy(self) except -1:
-        cdef Parts parts = self.answers.parts
-        cdef Users users = self.users
-        cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
-        cdef size_t limit
-        users.clock += 1
-        self.last_used = users.clock
-        if parts is not self.trie.learned:              # another grammar has dropped them meanwhile
+        self.users.clock += 1
+        self.last_used = self.users.clock
+        if self.has_lost_parts():
             self.flush()
-        # If much cannot be freed, for grammars are at work, it is not tried at every call.
-        limit = limit_of(users)
-        if users.n_all > max(limit, users.n_kept + limit // 64):
+        if self.is_beyond_limit():
             self.trim()
+        return self.free_scratch()
+
+    cdef bint has_too_much(self) noexcept nogil:
+        return self.has_lost_parts() or self.is_beyond_limit()
+
+    cdef bint has_lost_parts(self) noexcept nogil:
+        """Return whether another grammar has dropped the parts meanwhile."""
+        return <void*> self.answers.parts != <void*> self.trie.learned
+
+    cdef bint is_beyond_limit(self) noexcept nogil:
+        # If much cannot be freed, for grammars are at work, it is not tried at every call.
+        cdef size_t limit = limit_of(self.users)
+        return self.users.n_all > max(limit, self.users.n_kept + limit // 64)
+
+    cdef int free_scratch(self) except -1 nogil:
+        cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
         if n_asked == self.n_looked:
             return 0
         self.n_looked = n_asked
@@ -130,12 +141,14 @@ cdef class Masks:
         if self.modest is not None:
             self.modest.free_scratch()
         if self.answers.template.n_words() > TEMPLATE_WORDS:
-            self.answers.template.clear()
+            with gil:
+                self.answers.template.clear()
         if self.modest is not None and self.modest.template.n_words() > TEMPLATE_WORDS:
-            self.modest.template.clear()
+            with gil:
+                self.modest.template.clear()
         return 0
 
-    cdef void note(self) noexcept:
+    cdef void note(self) noexcept nogil:
         """Let the users know how much this grammar remembers, beside empty tables, if a mask has asked something."""
         # PERF: at every call it took 300 instructions.
         cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
@@ -145,7 +158,7 @@ cdef class Masks:
         self.n_asked_noted = n_asked
         n = self.n_bytes()
         n -= min(n, self.n_bytes_at_first)
-        self.users.n_bytes += n - self.n_noted
+        add(&self.users.n_bytes, n - self.n_noted)
         self.n_noted = n
         self.users.n_all = self.users.n_bytes + self.answers.parts.n_bytes()
         self.users.n_kept = min(self.users.n_kept, self.users.n_all)
@@ -154,7 +167,7 @@ cdef class Masks:
         """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
 
         First go the answers and masks of other grammars, one grammar after the other; then our own; then the parts, if they
-        take more than half of the limit. A grammar with a running call is passed over: if it uses parts that were dropped,
+        take more than five eighths of the limit. A grammar with a running call is passed over: if it uses parts that were dropped,
         its next call frees them.
 
         Grammars are looked at in turn. One that was used since it was looked at last has a second chance (the clock of
@@ -180,7 +193,7 @@ cdef class Masks:
             other.last_queued = users.clock
         if users.n_bytes + parts.n_bytes() > limit:
             self.flush()
-            if parts.n_bytes() > limit // 2 and self.trie.learned is parts:
+            if parts.n_bytes() > limit // 8 * 5 and self.trie.learned is parts:
                 self.trie.learned = Parts(self.trie, before=parts)
                 for other in parts.living_users():
                     if turn_is_due():
@@ -231,11 +244,11 @@ cdef class Masks:
         self.committed_of.clear()                       # its regex nodes may get other numbers
         self.n_flushes += 1
         self.n_bytes_at_first = self.n_bytes()
-        self.users.n_bytes -= self.n_noted
+        add(&self.users.n_bytes, 0 - self.n_noted)
         self.n_noted = 0
         return 0
 
-    cdef size_t n_bytes(self) noexcept:
+    cdef size_t n_bytes(self) noexcept nogil:
         cdef size_t n = self.modest.n_bytes() if self.modest is not None else 0
         n += self.committed.n_bytes() + self.committed_of.n_bytes()
         return self.mask_bytes + self.unions.n_bytes() + self.answers.n_bytes() + n
@@ -584,7 +597,7 @@ cdef class Masks:
                 words_push(&self.tokens, self.trie.duplicates[2 * i + 1])
         words_extend(&self.tokens, self.extras.data, self.extras.n)
         sort_unique(&self.tokens)
-        tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
+        copy_of(<void**> &tokens, self.tokens.data, self.tokens.n * sizeof(uint32_t))
         try:
             mask = self.new_union()
             mask.bits = shared
@@ -691,7 +704,7 @@ cdef void free_all(Mask** masks, size_t n) noexcept nogil:
             free(masks[i])
 
 
-cdef size_t limit_of(Users users) noexcept:
+cdef size_t limit_of(Users users) noexcept nogil:
     """Return how many bytes may be remembered for all grammars over a vocabulary."""
     return users.chosen or MEMORY
 

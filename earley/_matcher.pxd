@@ -5,7 +5,7 @@ from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._history cimport History
 from earleymask.earley._masks cimport Masks
-from earleymask.earley._token_ids cimport TokenIds
+from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.trie._trie cimport TokenTrie
 
 cdef enum:
@@ -19,8 +19,7 @@ cdef class Matcher:
     cdef Chart chart                # shared with forks
     cdef Masks masks                # the grammar's, over this vocabulary
     cdef History* history           # owned by the chart
-    cdef dict special_symbols       # token id -> symbol, of the special tokens that the grammar names
-    cdef tuple eos_token_ids
+    cdef Specials specials          # EOS tokens, and the special tokens that the grammar names
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
     cdef Budgets budgets            # shared with forks; None if no terminal of the grammar has one
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
@@ -35,9 +34,11 @@ cdef class Matcher:
     cdef int claim(self, bint is_fork=*) except -1
     cdef int check_free(self) except -1
     cdef int lock(self) except -1
-    cdef void unlock(self) noexcept
+    cdef int lock_freely(self) except -1 nogil      # without the GIL; `claim_chart` must have been called with it before
+    cdef void unlock(self) noexcept nogil
     cdef Matcher copy(self)
     cdef int tidy(self) except -1
+    cdef int tidy_freely(self) except -1 nogil
     cdef int forget(self) except -1
     cdef int make_room(self, error) except -1
     cdef Py_ssize_t count_accepted(self, list tokens) except -1
@@ -50,13 +51,22 @@ cdef class Matcher:
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1
-    cdef Mask* known_mask(self) noexcept
+    cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept
+    cdef Mask* remembered(self) noexcept nogil
+    cdef int write_freely(self, uint32_t* words, size_t n_bytes) except -1 nogil
+    cdef int write_otherwise(self, uint32_t* words, size_t n_bytes) except -1
     cdef Mask* made_mask(self) except NULL
-    cdef int find_extras(self, uint32_t position) except -1
-    cdef int find_extra_sets(self, uint32_t position) except -1
+    cdef Mask* found_mask(self) except NULL nogil
+    cdef Mask* mask_otherwise(self) except NULL
+    cdef Mask* walked_mask(self) except NULL
+    cdef int check(self) except -1
+    cdef int find_extras(self, uint32_t position) except -1 nogil
+    cdef int find_extra_sets(self, uint32_t position) except -1 nogil
     cdef list found_captures(self)
     cdef list spelled(self)
     cdef bint expects_named(self, uint32_t position) except -1
-    cdef Mask* find_mask(self, uint32_t position) except NULL
-    cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1
+    cdef int walk_mask(self, uint32_t* words) except -1
     cdef uint32_t looked_up(self, uint32_t token) noexcept
+
+# Whether a mask that has met a limit may be made in another way.
+cdef bint is_walk_worth_trying(error) except -1

@@ -87,18 +87,6 @@ class Matcher:
             TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
         """
 
-    def _fill_known(self, row: npt.NDArray[np.int32]) -> bool:
-        """Do what `fill_bitmask` does if the mask is remembered, and return whether it is."""
-
-    def _reserve(self) -> None:
-        """Let all calls raise MatcherInUseError until `_free` is called, but for `_fill_reserved`."""
-
-    def _free(self) -> None:
-        """Take calls again."""
-
-    def _fill_reserved(self, row: npt.NDArray[np.int32]) -> None:
-        """Do what `fill_bitmask` does, for a matcher that is reserved."""
-
     def walk_bitmask(self, row: npt.NDArray[np.int32] | _TorchTensor) -> None:
         """Do the same as `fill_bitmask` by a walk over the whole trie: slow, the reference for tests."""
 

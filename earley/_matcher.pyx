@@ -15,22 +15,21 @@ from operator import index
 
 import numpy as np
 
-from earleymask.earley._answers cimport Answers
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport (
     DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN,
-    MASK_UNION_KNOWN, MASK_WALKED, NO_ROW, UNKNOWN, row_at,
+    MASK_UNION_KNOWN, MASK_WALKED, NO_ROW, UNKNOWN, count_mask, is_still, row_at,
 )
 from earleymask.earley._forget cimport forget
 from earleymask.earley._history cimport (
     FORGOTTEN, Block, Entry, entries_of, history_begin, history_cut, history_fork, history_more, history_position,
-    history_push, history_sweep, history_tokens, history_write_tokens, last_entry, n_tokens_of,
+    history_push, history_sweep, history_tokens, history_write_tokens, last_entry, must_sweep, n_tokens_of,
 )
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport Within, count, keep, tick
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
-from earleymask.earley._token_ids cimport has_id, token_ids_of
+from earleymask.earley._token_ids cimport has_id, is_eos, token_ids_of
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
@@ -91,8 +90,6 @@ cdef class Matcher:
         self.vocabulary = vocabulary
         self.engine = engine
         self.trie = vocabulary.trie
-        self.eos_token_ids = tuple(vocabulary.eos_token_ids)
-        self.special_symbols = {}
 
     def __init__(self, grammar, vocabulary):
         if self.history != NULL:
@@ -100,15 +97,17 @@ cdef class Matcher:
         renewed = getattr(self.grammar, "_renewed", None)
         if renewed is not None:
             self.engine = renewed()
-        if not self.eos_token_ids:
+        if not vocabulary.eos_token_ids:
             raise VocabularyError("the vocabulary has no EOS token, so no sequence could end; make it with eos_token_id=")
         named = [*self.engine.special_names, *[name for each in self.engine.token_sets for name in each[3]]]
         if not vocabulary.special_tokens.keys() >= set(named):
             from earleymask.trie.special_names import unknown
 
             raise unknown(named, vocabulary)
-        for name in self.engine.special_names:
-            self.special_symbols[vocabulary.special_tokens[name]] = self.engine.add_special(name)
+        self.specials = Specials(
+            vocabulary.eos_token_ids,
+            [(vocabulary.special_tokens[name], self.engine.add_special(name)) for name in self.engine.special_names],
+        )
         if self.engine.token_sets:
             self.token_ids = token_ids_of(self.engine.token_sets, vocabulary)
         self.chart = Chart(self.engine)
@@ -162,41 +161,6 @@ cdef class Matcher:
         finally:
             PyBuffer_Release(&buffer)
 
-    def _fill_known(self, row) -> bool:
-        """Do what `fill_bitmask` does if the mask is remembered, and return whether it is."""
-        cdef Py_buffer buffer
-        cdef Mask* mask
-        open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
-        mask = self.known_mask()                        # not before: opening a row may run code that frees masks
-        if mask == NULL:
-            PyBuffer_Release(&buffer)
-            return False
-        self.chart.n_masks[MASK_KNOWN] += 1
-        copy_mask(mask, <uint32_t*> buffer.buf, self.trie.n_words, buffer.len)
-        PyBuffer_Release(&buffer)
-        return True
-
-    def _reserve(self) -> None:
-        """Let all calls raise MatcherInUseError until `_free` is called, but for `_fill_reserved`."""
-        self.claim()
-
-    def _free(self) -> None:
-        """Take calls again."""
-        self.in_use = 0
-
-    def _fill_reserved(self, row) -> None:
-        """Do what `fill_bitmask` does, for a matcher that is reserved."""
-        cdef Py_buffer buffer
-        open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
-        try:
-            self.lock()
-            try:
-                copy_mask(self.made_mask(), <uint32_t*> buffer.buf, self.trie.n_words, buffer.len)
-            finally:
-                self.unlock()
-        finally:
-            PyBuffer_Release(&buffer)
-
     def walk_bitmask(self, row) -> None:
         """Do the same as `fill_bitmask` by a walk over the whole trie: slow, the reference for tests."""
         cdef Py_buffer buffer
@@ -208,13 +172,13 @@ cdef class Matcher:
             try:
                 self.tidy()
                 try:
-                    self.walk_mask(self.position(), <uint32_t*> buffer.buf)
+                    self.walk_mask(<uint32_t*> buffer.buf)
                     is_done = True
                 except LimitError as error:
                     self.make_room(error)
                 if not is_done:
                     memset(buffer.buf, 0, buffer.len)
-                    self.walk_mask(self.position(), <uint32_t*> buffer.buf)
+                    self.walk_mask(<uint32_t*> buffer.buf)
                 if DEBUG:
                     self.chart.check()
             finally:
@@ -232,10 +196,7 @@ cdef class Matcher:
 
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1:
         """Write the mask, and zeros up to `n_bytes`."""
-        cdef Mask* mask = self.known_mask()
-        if mask != NULL:
-            self.chart.n_masks[MASK_KNOWN] += 1
-            copy_mask(mask, words, self.trie.n_words, n_bytes)
+        if self.write_known(words, n_bytes):
             return 0
         self.acquire()
         try:
@@ -244,70 +205,125 @@ cdef class Matcher:
             self.release()
         return 0
 
-    cdef Mask* known_mask(self) noexcept:
-        """Return the mask if it is remembered at the position, and nobody is at work; else NULL. Needs no lock."""
-        cdef uint32_t position
-        # SAFETY: a thread needs the GIL to free masks, and the GIL or `chart.busy` to change the chart.
-        if self.history == NULL or self.chart.busy or self.in_use:
-            return NULL
-        position = self.position()
+    cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept:
+        """Write the mask, and zeros up to `n_bytes`, if it is remembered at the position and nobody is at work; return
+        whether it is. Needs no lock."""
+        # SAFETY: this thread has the GIL, and another one needs it to free masks. One that changes the chart without the
+        # GIL has set `busy`, or has claimed a matcher of the chart.
+        cdef Mask* mask = NULL
+        if self.history != NULL and is_still(self.chart) and not self.in_use:
+            mask = self.remembered()
+        if mask == NULL:
+            return False
+        self.masks.last_used = self.masks.users.clock + 1       # later than anything before
+        count_mask(self.chart, MASK_KNOWN)
+        copy_mask(mask, words, self.trie.n_words, n_bytes)
+        return True
+
+    cdef Mask* remembered(self) noexcept nogil:
+        """Return the mask if it is remembered at the position, else NULL. Needs the lock, or the GIL and a chart that is
+        still."""
+        cdef uint32_t position = self.position()
         if position >= self.chart.n_mask_of or self.chart.mask_generation != self.masks.generation:
             return NULL
-        self.masks.last_used = self.masks.users.clock + 1       # later than anything before
         return self.chart.mask_of[position]
 
     cdef Mask* made_mask(self) except NULL:
+        """Return the mask. Needs the lock."""
         cdef Mask* mask = NULL
         self.tidy()
         try:
-            mask = self.find_mask(self.position())
+            with nogil:
+                mask = self.found_mask()
         except LimitError as error:
-            self.make_room(error)                   # the error refers to what the call has made: it is dropped here
+            if not is_walk_worth_trying(error):
+                raise
         if mask == NULL:
-            mask = self.find_mask(self.position())
+            mask = self.mask_otherwise()
         self.masks.note()
         return mask
 
-    cdef Mask* find_mask(self, uint32_t position) except NULL:
-        cdef Masks masks = self.masks
-        cdef Answers answers = masks.answers
-        cdef Mask* mask = NULL
-        cdef uint64_t n_answered = answers.n_answered, n_made = masks.n_unions_made, n_built = answers.parts.n_built
-        cdef uint64_t n_rests = answers.parts.rests.n_made, n_nodes = answers.n_nodes
-        cdef uint32_t n_states = answers.lexer.states.n
-        cdef uint32_t[::1] words
+    cdef int write_freely(self, uint32_t* words, size_t n_bytes) except -1 nogil:
+        """Write the mask, and zeros up to `n_bytes`, without the GIL. Needs the lock."""
+        cdef Mask* mask = self.remembered()             # after another fork has been here
+        if mask != NULL:
+            count_mask(self.chart, MASK_KNOWN)
+        else:
+            self.tidy_freely()
+            mask = self.found_mask()
+            self.masks.note()
+        copy_mask(mask, words, self.trie.n_words, n_bytes)
+        return 0
+
+    cdef int write_otherwise(self, uint32_t* words, size_t n_bytes) except -1:
+        """Do the same after `write_freely` has met a limit, if `is_walk_worth_trying`."""
+        copy_mask(self.mask_otherwise(), words, self.trie.n_words, n_bytes)
+        self.masks.note()
+        return 0
+
+    cdef Mask* found_mask(self) except NULL nogil:
+        """Return the union of answers that is the mask. Needs the lock."""
+        cdef uint32_t position = self.position()
+        cdef Mask* mask
+        cdef uint64_t n_made = self.masks.n_unions_made, n_answered = self.masks.answers.n_answered
+        cdef uint64_t n_built = self.masks.answers.parts.n_built, n_rests = self.masks.answers.parts.rests.n_made
+        cdef uint64_t n_nodes = self.masks.answers.n_nodes
+        cdef uint32_t n_states = self.masks.answers.lexer.states.n
         self.find_extras(position)
         try:
-            with nogil:
-                mask = masks.mask(self.chart, position)
-            if answers.parts.n_built != n_built or answers.parts.rests.n_made != n_rests:
-                self.chart.n_masks[MASK_NEW_PART] += 1
-            elif answers.lexer.states.n != n_states:
-                self.chart.n_masks[MASK_NEW_STATE] += 1
-            elif answers.n_answered != n_answered:
-                self.chart.n_masks[MASK_PARTS_KNOWN] += 1
-            elif masks.n_unions_made != n_made:
-                self.chart.n_masks[MASK_ANSWERS_KNOWN] += 1
-            else:
-                self.chart.n_masks[MASK_UNION_KNOWN] += 1
-        except LimitError as error:
-            if error.limit == "seconds" or error.limit == "load_bytes":
-                raise
-            mask = NULL
-        if mask == NULL:
-            # Too much work, or too much to remember: the work of the walk is bounded, and it remembers no answers.
-            words = np.zeros(self.trie.n_words + 1, dtype=np.uint32)
-            self.walk_mask(position, &words[0])
-            self.chart.n_masks[MASK_WALKED] += 1
-            mask = masks.remember(self.chart, position, &words[0])
-        self.chart.n_nodes += answers.n_nodes - n_nodes
+            mask = self.masks.mask(self.chart, position)
+        finally:
+            self.chart.n_nodes += self.masks.answers.n_nodes - n_nodes
+        if self.masks.answers.parts.n_built != n_built or self.masks.answers.parts.rests.n_made != n_rests:
+            count_mask(self.chart, MASK_NEW_PART)
+        elif self.masks.answers.lexer.states.n != n_states:
+            count_mask(self.chart, MASK_NEW_STATE)
+        elif self.masks.answers.n_answered != n_answered:
+            count_mask(self.chart, MASK_PARTS_KNOWN)
+        elif self.masks.n_unions_made != n_made:
+            count_mask(self.chart, MASK_ANSWERS_KNOWN)
+        else:
+            count_mask(self.chart, MASK_UNION_KNOWN)
         if DEBUG:
-            self.chart.check()
-            answers.template.check()
+            with gil:
+                self.check()
         return mask
 
-    cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1:
+    cdef int check(self) except -1:
+        self.chart.check()
+        return self.masks.answers.template.check()
+
+    cdef Mask* mask_otherwise(self) except NULL:
+        """Return the mask after `found_mask` has met a limit: make it by the walk, whose work is bounded, and which
+        remembers no answers; if that meets a limit, too, begin anew with what was learned forgotten. Needs the lock."""
+        cdef Mask* mask = NULL
+        try:
+            mask = self.walked_mask()
+        except LimitError as error:
+            self.make_room(error)                   # the error refers to what the call has made: it is dropped here
+        if mask != NULL:
+            return mask
+        try:
+            with nogil:
+                mask = self.found_mask()
+        except LimitError as error:
+            if not is_walk_worth_trying(error):
+                raise
+        return mask if mask != NULL else self.walked_mask()
+
+    cdef Mask* walked_mask(self) except NULL:
+        cdef Mask* mask
+        cdef uint32_t[::1] words = np.zeros(self.trie.n_words + 1, dtype=np.uint32)
+        self.walk_mask(&words[0])
+        count_mask(self.chart, MASK_WALKED)
+        mask = self.masks.remember(self.chart, self.position(), &words[0])
+        if DEBUG:
+            self.check()
+        return mask
+
+    cdef int walk_mask(self, uint32_t* words) except -1:
         """Write the mask, made by the merged walk."""
+        cdef uint32_t position = self.position()
         cdef size_t i, w
         cdef Walk walk = self.masks.walk
         cdef uint64_t n_nodes
@@ -330,24 +346,22 @@ cdef class Matcher:
                 words[w] |= self.token_ids.bits[self.masks.extra_sets.data[i] * self.trie.n_words + w]
         return 0
 
-    cdef int find_extras(self, uint32_t position) except -1:
+    cdef int find_extras(self, uint32_t position) except -1 nogil:
         """Fill `masks.extras` with the EOS and special tokens that are allowed at the position, `extra_sets` with the
         sets."""
-        cdef uint32_t token_id
+        cdef size_t i
         self.masks.extras.n = self.masks.extra_sets.n = 0
-        if position != FINISHED:
-            for token_id, symbol in self.special_symbols.items():
-                if self.chart.expects_special(position, symbol):
-                    words_push(&self.masks.extras, token_id)
+        for i in range(0, self.specials.named.n if position != FINISHED else 0, 2):
+            if self.chart.expects_special(position, self.specials.named.data[i + 1]):
+                words_push(&self.masks.extras, self.specials.named.data[i])
         if position == FINISHED or self.chart.is_accepting(position):
-            for token_id in self.eos_token_ids:
-                words_push(&self.masks.extras, token_id)
+            words_extend(&self.masks.extras, self.specials.eos.data, self.specials.eos.n)
         if self.token_ids is not None and position != FINISHED:
             self.find_extra_sets(position)
         sort_unique(&self.masks.extras)
         return 0
 
-    cdef int find_extra_sets(self, uint32_t position) except -1:
+    cdef int find_extra_sets(self, uint32_t position) except -1 nogil:
         cdef size_t i
         for i in range(self.token_ids.n):
             if self.chart.expects_special(position, self.token_ids.symbols[i]):
@@ -460,8 +474,9 @@ cdef class Matcher:
                     if target != DEAD:
                         return target
             self.chart.named.n = 0
-            if token in self.special_symbols:
-                words_push(&self.chart.named, self.special_symbols[token])
+            for i in range(0, self.specials.named.n, 2):
+                if self.specials.named.data[i] == token:
+                    words_push(&self.chart.named, self.specials.named.data[i + 1])
             if self.token_ids is not None:
                 for i in range(self.token_ids.n):
                     if has_id(self.token_ids, i, token):
@@ -470,10 +485,10 @@ cdef class Matcher:
                 target = self.chart.step_named(position, target)
             if target != DEAD:
                 # A named EOS is a symbol like any other; if the text is then a sentence, that was its end.
-                if token in self.eos_token_ids and self.chart.is_accepting(target):
+                if is_eos(self.specials, token) and self.chart.is_accepting(target):
                     return FINISHED
                 return target
-        if token in self.eos_token_ids and (position == FINISHED or self.chart.is_accepting(position)):
+        if is_eos(self.specials, token) and (position == FINISHED or self.chart.is_accepting(position)):
             return FINISHED
         return DEAD
 
@@ -489,8 +504,8 @@ cdef class Matcher:
         """Return the position after a text token if all steps to it are in the tables; else DEAD. Needs no lock."""
         cdef uint32_t position, table
         cdef size_t i, start = self.trie.token_offsets[token], end = self.trie.token_offsets[token + 1]
-        # SAFETY: as in `write_mask`.
-        if self.history == NULL or self.chart.busy or self.in_use or start == end:
+        # SAFETY: as in `write_known`.
+        if self.history == NULL or not is_still(self.chart) or self.in_use or start == end:
             return DEAD
         position = self.position()
         if self.token_ids is not None and row_at(self.chart, position) != NO_ROW:
@@ -589,7 +604,7 @@ cdef class Matcher:
         other.engine = self.engine      # the grammar may have another one by now
         other.chart = self.chart
         other.masks = self.masks
-        other.special_symbols = self.special_symbols
+        other.specials = self.specials
         other.token_ids = self.token_ids
         other.budgets = self.budgets
         history_sweep(&self.chart.histories)
@@ -670,10 +685,9 @@ cdef class Matcher:
 
     cdef bint expects_named(self, uint32_t position) except -1:
         """Return whether a special token, or a token out of a set of ids, is allowed here."""
-        cdef uint32_t symbol
         cdef size_t i
-        for symbol in self.special_symbols.values():
-            if self.chart.expects_special(position, symbol):
+        for i in range(1, self.specials.named.n, 2):
+            if self.chart.expects_special(position, self.specials.named.data[i]):
                 return True
         if self.token_ids is not None:
             for i in range(self.token_ids.n):
@@ -684,7 +698,7 @@ cdef class Matcher:
     def expected(self) -> list[str]:
         """Return the names of the terminals and special tokens that may begin or continue here, in the grammar's order.
         For messages."""
-        cdef uint32_t position, symbol
+        cdef uint32_t position
         cdef size_t i
         self.acquire()
         try:
@@ -693,9 +707,9 @@ cdef class Matcher:
             if position == FINISHED:
                 return []
             found = self.chart.terminals_at(position)
-            for symbol in self.special_symbols.values():
-                if self.chart.expects_special(position, symbol):
-                    found.add(symbol)
+            for i in range(1, self.specials.named.n, 2):
+                if self.chart.expects_special(position, self.specials.named.data[i]):
+                    found.add(self.specials.named.data[i])
             for i in range(self.token_ids.n if self.token_ids is not None else 0):
                 if self.chart.expects_special(position, self.token_ids.symbols[i]):
                     found.add(self.token_ids.symbols[i])
@@ -762,7 +776,7 @@ cdef class Matcher:
             tokens = self.spelled()
             n_least = len(tokens)
             ids = history_tokens(self.history)
-            while finished and n_least and ids[n_least - 1] in self.eos_token_ids:
+            while finished and n_least and is_eos(self.specials, ids[n_least - 1]):
                 n_least -= 1
             try:
                 return find_captures(self.engine, tokens, n_least)
@@ -791,7 +805,9 @@ cdef class Matcher:
                 tokens.append(found)
                 continue
             start = self.trie.token_offsets[token]
-            symbols = [self.special_symbols[token]] if token in self.special_symbols else []
+            symbols = [
+                self.specials.named.data[k + 1] for k in range(0, self.specials.named.n, 2) if self.specials.named.data[k] == token
+            ]
             if self.token_ids is not None:
                 symbols += [self.token_ids.symbols[k] for k in range(self.token_ids.n) if has_id(self.token_ids, k, token)]
             found = known[token] = (<char*> self.trie.token_buffer)[start:self.trie.token_offsets[token + 1]], symbols
@@ -941,7 +957,12 @@ cdef class Matcher:
         self.chart.busy = True
         return 0
 
-    cdef void unlock(self) noexcept:
+    cdef int lock_freely(self) except -1 nogil:
+        self.engine.acquire_freely()
+        self.chart.busy = True
+        return 0
+
+    cdef void unlock(self) noexcept nogil:
         self.chart.busy = False
         self.engine.release()
 
@@ -959,6 +980,21 @@ cdef class Matcher:
         self.engine.regexes.meter.look_at_clock()
         forget(self.engine)
         self.engine.regexes.meter.left = 0              # so the next step looks at it, too
+        return 0
+
+    cdef int tidy_freely(self) except -1 nogil:
+        """Do what `tidy` does, with the GIL only where it frees something."""
+        cdef bint is_full = self.engine.is_full()
+        if is_full or must_sweep(&self.chart.histories) or self.masks.has_too_much():
+            with gil:
+                if is_full:
+                    self.forget()
+                self.tidy()
+            return 0
+        self.masks.free_scratch()
+        if self.chart.n_words() > self.chart.collect_at:
+            self.engine.regexes.meter.look_at_clock()       # it may take some milliseconds
+            self.chart.collect()
         return 0
 
     cdef int tidy(self) except -1:
@@ -982,6 +1018,11 @@ cdef inline void copy_mask(const Mask* mask, uint32_t* words, size_t n_words, si
     for i in range(mask.n_tokens):
         mask_allow(words, mask.tokens[i])
     memset(<char*> words + n_words * sizeof(uint32_t), 0, n_bytes - n_words * sizeof(uint32_t))
+
+
+cdef bint is_walk_worth_trying(error) except -1:
+    """Return whether a mask that has met a limit may be made in another way."""
+    return error.limit != "seconds" and error.limit != "load_bytes"
 
 
 cdef inline bint needs_block(const History* history) noexcept nogil:

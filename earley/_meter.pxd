@@ -15,6 +15,8 @@ cdef enum:
     BREAK_NS = 7_000_000        # time between two breaks
     LENGTH_OF_BREAK_NS = 500_000
     TURNS_BEFORE_LONG = 8       # loading that has had so many turns is long: what it has made is freed in pieces
+    LONG_ENOUGH_NS = 150_000    # time without the GIL in which a thread that waits for it wakes up and takes it
+    MOST_SPINNING_NS = 50_000   # time for which a thread waits for the GIL without sleeping: that of a few rules
     SIGNALS_NS = 10_000_000     # time between two looks at signals
     NEVER = 0x7FFFFFFF          # the threshold of the oldest generation while they wait
     MOST_WAITING_SECONDS = 60   # they wait no longer, even if grammars are loaded without a break
@@ -75,6 +77,12 @@ cdef int let_others_run() except -1
 cdef int give_way() except -1
 cdef bint turn_is_due() noexcept
 cdef int64_t clock() noexcept nogil
+# Return the nanoseconds of a monotonic clock.
+cdef int64_t wall_clock() noexcept nogil
+cdef bint begin_making() noexcept nogil
+cdef void end_making() noexcept nogil
+# Run the handlers of signals, if some have come and this is the main thread.
+cdef int look_at_signals() except -1
 cdef int64_t nanoseconds(double seconds) noexcept
 cdef void rest(long nanoseconds) noexcept nogil     # sleep for less than a second, and look at no signals
 

@@ -28,6 +28,8 @@ from cpython.pythread cimport PyThread_type_lock
 import gc
 import threading
 
+from earleymask.earley._atomic cimport add, value_of
+
 from earleymask.earley.errors import LimitError
 from earleymask.earley.limits import DEFAULT
 from earleymask.earley.turns import turn
@@ -80,6 +82,7 @@ cdef extern from *:
     #endif
     static EARLEYMASK_OF_THREAD long long earleymask_next_turn = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_next_break = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_free_since = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_current = NULL;
     static EARLEYMASK_OF_THREAD size_t earleymask_own_waiting = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_collecting_since = 0;
@@ -93,19 +96,6 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_ahead_until = 0;
     static EARLEYMASK_OF_THREAD const int *earleymask_ahead_stopped = NULL;
     static EARLEYMASK_OF_THREAD int earleymask_gave_way = 0;
-    /* How many threads wait for a lock that another one holds, and do not work ahead. */
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    static volatile long earleymask_n_wanting = 0;
-    static inline void earleymask_want(long n) { _InterlockedExchangeAdd(&earleymask_n_wanting, n); }
-    static inline long earleymask_wanting(void) { return earleymask_n_wanting; }
-    static inline void earleymask_want_none(void) { earleymask_n_wanting = 0; }
-    #else
-    static long earleymask_n_wanting = 0;
-    static inline void earleymask_want(long n) { __atomic_fetch_add(&earleymask_n_wanting, n, __ATOMIC_RELAXED); }
-    static inline long earleymask_wanting(void) { return __atomic_load_n(&earleymask_n_wanting, __ATOMIC_RELAXED); }
-    static inline void earleymask_want_none(void) { __atomic_store_n(&earleymask_n_wanting, 0, __ATOMIC_RELAXED); }
-    #endif
     """
     bint HAS_BREAKS "EARLEYMASK_HAS_BREAKS"
     # Sleep for less than a second; look at no signals.
@@ -118,6 +108,8 @@ cdef extern from *:
     int64_t next_turn "earleymask_next_turn"
     # Of this thread: when `give_way` waits next, by `now`.
     int64_t next_break "earleymask_next_break"
+    # Of this thread: when it last went on without the GIL after it had made rules, by `now`; 0: it has made none.
+    int64_t free_since "earleymask_free_since"
     PyObject* current "earleymask_current"
     # Of this thread: its part of `n_waiting`.
     size_t own_waiting "earleymask_own_waiting"
@@ -141,10 +133,13 @@ cdef extern from *:
     int64_t ahead_until "earleymask_ahead_until"
     const int* ahead_stopped "earleymask_ahead_stopped"
     bint gave_way "earleymask_gave_way"
-    void want "earleymask_want"(long n) noexcept nogil
-    long n_wanting "earleymask_wanting"() noexcept nogil
-    void want_none "earleymask_want_none"() noexcept nogil
 
+
+# How many threads that work without the GIL have it to make rules, or wait for it.
+cdef size_t n_making = 0
+
+# How many threads wait for a lock that another one holds, and do not work ahead.
+cdef size_t n_wanting = 0
 
 # The thread that runs the handlers of signals.
 cdef unsigned long main_thread = threading.main_thread().ident
@@ -465,6 +460,10 @@ cdef int64_t clock() noexcept nogil:
     return spent()
 
 
+cdef int64_t wall_clock() noexcept nogil:
+    return now()
+
+
 cdef void rest(long nanoseconds) noexcept nogil:
     sleep(nanoseconds)
 
@@ -477,7 +476,7 @@ cdef void work_ahead(int64_t until, const int* stopped) noexcept nogil:
 
 
 cdef bint must_give_way() noexcept nogil:
-    return n_wanting() > 0
+    return value_of(&n_wanting) > 0
 
 
 cdef bint has_given_way() noexcept nogil:
@@ -492,13 +491,38 @@ cdef int give_way_to_others() except -1:
     raise error
 
 
+cdef bint begin_making() noexcept nogil:
+    """Wait a little if another thread makes rules, before this one takes the GIL for that. To be called before; return
+    whether `end_making` must be called afterwards.
+
+    A thread that waits for the GIL sleeps. When it wakes up, a thread that makes many rules one after the other has taken
+    the GIL again."""
+    global next_break
+    cdef int64_t begin
+    if PyGILState_Check():
+        return False
+    begin = now()
+    if free_since and begin - free_since > LONG_ENOUGH_NS:
+        next_break = begin + BREAK_NS                       # another thread could take the GIL
+    while value_of(&n_making) and now() < begin + MOST_SPINNING_NS:
+        pass
+    add(&n_making, 1)
+    return True
+
+
+cdef void end_making() noexcept nogil:
+    global free_since
+    add(&n_making, <size_t> -1)
+    free_since = now()
+
+
 cdef bint wait_for(PyThread_type_lock lock, int64_t microseconds) noexcept nogil:
     cdef bint is_taken
     if not ahead_until:
-        want(1)
+        add(&n_wanting, 1)
     is_taken = PyThread_acquire_lock_timed(lock, microseconds, 0) == 1
     if not ahead_until:
-        want(-1)
+        add(&n_wanting, <size_t> -1)
     return is_taken
 
 
@@ -535,8 +559,8 @@ cdef int end_waiting() except -1:
 
 cdef int forget_loadings() except -1:
     """In the child of a fork: do not count the loadings of other threads, which have not come along."""
-    global n_waiting, main_thread
-    want_none()
+    global n_waiting, n_wanting, n_making, main_thread
+    n_wanting = n_making = 0
     main_thread = PyThread_get_thread_ident()
     if n_waiting > own_waiting:
         n_waiting = own_waiting

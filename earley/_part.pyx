@@ -21,7 +21,7 @@ cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n)
     cdef uint32_t i, child, end
     if n == 0:
         return 0
-    part.open = <uint32_t*> copy_of(nodes, n * sizeof(uint32_t))
+    copy_of(<void**> &part.open, nodes, n * sizeof(uint32_t))
     part.open_bytes = <uint64_t*> calloc(n, sizeof(uint64_t))
     if part.open_bytes == NULL:
         with gil:

@@ -17,7 +17,8 @@ from earleymask.trie._trie cimport TokenTrie
 cdef enum:
     MAX_MEMBERS = 4             # a union with more members is not asked member by member
 
-# Who remembers something about one vocabulary, and how much they may. It outlives its parts. Changed with the GIL.
+# Who remembers something about one vocabulary, and how much they may. It outlives its parts. Changed with the GIL, but for
+# three numbers of bytes: `n_bytes` is changed by `add`, `n_all` and `n_kept` may be late.
 cdef class Users:
     # The `Masks` over it, as weak references by number. `Masks.trim` looks at the first, and puts them at the end.
     cdef object masks

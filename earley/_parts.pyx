@@ -40,6 +40,7 @@ from libc.string cimport memcmp
 
 from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
 
+from earleymask.earley._atomic cimport load, publish
 from earleymask.earley._builder cimport MANY_DIFFERENCES
 from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
@@ -163,6 +164,9 @@ cdef class Parts:
     cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil:
         cdef uint32_t first = exits.starts[k], i
         cdef const Exits* others
+        cdef RestTrie* rests = <RestTrie*> load(<void**> &exits.rests[k])
+        if rests != NULL:
+            return rests
         if part.like != NULL and exits == &part.exits:
             others = &part.like.exits
             for i in range(others.n_bytes):
@@ -172,9 +176,10 @@ cdef class Parts:
         try:
             if exits.rests[k] == NULL:
                 if exits == &part.live:
-                    exits.rests[k] = self.late_exits.make_rests(part, k)
+                    rests = self.late_exits.make_rests(part, k)
                 else:
-                    exits.rests[k] = self.rests.make(exits.nodes + first, exits.starts[k + 1] - first, False)
+                    rests = self.rests.make(exits.nodes + first, exits.starts[k + 1] - first, False)
+                publish(<void**> &exits.rests[k], rests)
             return exits.rests[k]
         finally:
             self.release()

@@ -153,18 +153,18 @@ cdef class Records:
         if words[DENSE]:
             if self.trie.n_tokens & 31 and inside[self.trie.n_words - 1] >> (self.trie.n_tokens & 31):
                 return False
-            part.bits = <uint32_t*> copy_of(inside, n_inside * sizeof(uint32_t))
+            copy_of(<void**> &part.bits, inside, n_inside * sizeof(uint32_t))
         else:
             for i in range(n_inside):
                 if inside[i] >= self.trie.n_tokens:
                     return False
-            part.tokens = <uint32_t*> copy_of(inside, n_inside * sizeof(uint32_t))
+            copy_of(<void**> &part.tokens, inside, n_inside * sizeof(uint32_t))
         part.n_tokens = words[N_TOKENS]
         if not self.below(part.node, open_, words[N_OPEN]) or not self.below(part.node, late, words[N_LATE]):
             return False
         set_open(part, self.trie, open_, words[N_OPEN])
         part.n_late = words[N_LATE]
-        part.late = <uint32_t*> copy_of(late, part.n_late * sizeof(uint32_t))
+        copy_of(<void**> &part.late, late, part.n_late * sizeof(uint32_t))
         memcpy(part.live_bytes.w, words + LIVE_BYTES, 8 * sizeof(uint32_t))
         part.live_made = True
         if not self.read_exits(part, &part.exits, exits, words[N_EXITS]):
@@ -217,9 +217,9 @@ cdef class Records:
                 with gil:
                     raise MemoryError("rests")
             exits.rests[k] = rests                      # freed with the part
-            rests.nodes = <node_t*> copy_of(words + at, n_nodes * sizeof(node_t))
-            rests.starts = <uint32_t*> copy_of(words + at + 2 * n_nodes, (n_lists + 1) * sizeof(uint32_t))
-            rests.tokens = <uint32_t*> copy_of(words + at + 2 * n_nodes + n_lists + 1, n_tokens * sizeof(uint32_t))
+            copy_of(<void**> &rests.nodes, words + at, n_nodes * sizeof(node_t))
+            copy_of(<void**> &rests.starts, words + at + 2 * n_nodes, (n_lists + 1) * sizeof(uint32_t))
+            copy_of(<void**> &rests.tokens, words + at + 2 * n_nodes + n_lists + 1, n_tokens * sizeof(uint32_t))
             rests.n_nodes = n_nodes
             rests.base = self.parts.rests.next_place
             self.parts.rests.next_place += n_nodes

@@ -72,9 +72,9 @@ cdef class Rests:
                     raise LimitError("rests of tokens: more than 4,294,967,293 nodes in all; make a new vocabulary")
             rests.base = self.next_place
             rests.n_nodes = <uint32_t> self.n_nodes
-            rests.nodes = <node_t*> copy_of(self.nodes, self.n_nodes * sizeof(node_t))
-            rests.starts = <uint32_t*> copy_of(self.starts.data, self.starts.n * sizeof(uint32_t))
-            rests.tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
+            copy_of(<void**> &rests.nodes, self.nodes, self.n_nodes * sizeof(node_t))
+            copy_of(<void**> &rests.starts, self.starts.data, self.starts.n * sizeof(uint32_t))
+            copy_of(<void**> &rests.tokens, self.tokens.data, self.tokens.n * sizeof(uint32_t))
             self.next_place += rests.n_nodes
             self.n_made += 1
             self.n_bytes += (sizeof(RestTrie) + self.n_nodes * sizeof(node_t)

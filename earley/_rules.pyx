@@ -13,7 +13,9 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from earleymask.earley._large cimport free_quietly, is_only_one, untrack
-from earleymask.earley._meter cimport NO_LIMIT, enter, exceeds, learned_bytes, leave, take_here, tick
+from earleymask.earley._meter cimport (
+    NO_LIMIT, begin_making, end_making, enter, exceeds, learned_bytes, leave, take_here, tick,
+)
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
 
@@ -246,14 +248,19 @@ cdef class Rules:
     # ---- lazy symbols -------------------------------------------------------------------------------------------
 
     cdef int expand(self, uint32_t symbol) except -1 nogil:
-        with gil:
-            around = self.begin()
-            try:
-                self.make_productions(symbol)
-            except RecursionError:
-                raise too_deep() from None
-            finally:
-                self.end(around)
+        cdef bint is_making = begin_making()
+        try:
+            with gil:
+                around = self.begin()
+                try:
+                    self.make_productions(symbol)
+                except RecursionError:
+                    raise too_deep() from None
+                finally:
+                    self.end(around)
+        finally:
+            if is_making:
+                end_making()
         return 0
 
     cdef object begin(self):

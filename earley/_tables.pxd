@@ -86,8 +86,8 @@ cdef inline int reserve(void** memory, size_t* capacity, size_t needed, size_t i
 cdef int grow(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil
 
 
-# Return a copy of so many bytes, to be freed with `free`; NULL if there are none.
-cdef void* copy_of(const void* data, size_t n_bytes) except? NULL nogil
+# Set `copy` to a copy of so many bytes, to be freed with `free`; to NULL if there are none.
+cdef int copy_of(void** copy, const void* data, size_t n_bytes) except -1 nogil
 
 
 # A growable array of words, used as list and as stack.

@@ -453,16 +453,16 @@ cdef void sort_unique(Words* words) noexcept nogil:
     words.n = n
 
 
-cdef void* copy_of(const void* data, size_t n_bytes) except? NULL nogil:
-    cdef void* copy
+cdef int copy_of(void** copy, const void* data, size_t n_bytes) except -1 nogil:
+    copy[0] = NULL
     if n_bytes == 0:
-        return NULL
-    copy = malloc(n_bytes)
-    if copy == NULL:
+        return 0
+    copy[0] = malloc(n_bytes)
+    if copy[0] == NULL:
         with gil:
             raise MemoryError("table")
-    memcpy(copy, data, n_bytes)
-    return copy
+    memcpy(copy[0], data, n_bytes)
+    return 0
 
 
 cdef void set_all(uint32_t* table, const ByteSet* s, uint32_t value) noexcept nogil:

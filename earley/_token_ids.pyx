@@ -1,12 +1,14 @@
-"""Symbols that stand for one token out of a set of ids, for one vocabulary.
+"""Tokens that are accepted by their ids, whatever their bytes are, for one vocabulary.
 
-A grammar names sets such as `<[128000-128255]>` or `<[^5]>` without knowing the vocabulary. For a vocabulary, each such
+EOS tokens end the text; special tokens are symbols of a grammar that names them. And some symbols stand for one token
+out of a set of ids. A grammar names sets such as `<[128000-128255]>` or `<[^5]>` without knowing the vocabulary. For a vocabulary, each such
 symbol becomes a bitmap of the ids that exist there: text tokens, special tokens and EOS, but no gaps and no padding.
 Masks unite these bitmaps (`_masks`), so a symbol costs the same for one id as for all.
 """
 
 from libc.stdlib cimport free
 
+from earleymask.earley._tables cimport sort_unique, words_free, words_push
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._memory cimport calloc
 from earleymask.trie._trie cimport TokenTrie
@@ -15,6 +17,22 @@ from earleymask.trie.errors import VocabularyError, shortened
 
 cdef enum:
     FEW_IDS = 32                # the most ids of a set that is put into masks id by id
+
+
+cdef class Specials:
+    """EOS tokens, and the special tokens that a grammar names, with their symbols."""
+
+    def __cinit__(self, eos_token_ids, named):
+        for token in eos_token_ids:
+            words_push(&self.eos, token)
+        sort_unique(&self.eos)
+        for token, symbol in named:
+            words_push(&self.named, token)
+            words_push(&self.named, symbol)
+
+    def __dealloc__(self):
+        words_free(&self.eos)
+        words_free(&self.named)
 
 
 cdef class TokenIds:

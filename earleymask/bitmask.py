@@ -6,17 +6,16 @@ llguidance use this layout, too, so serving code for one of them can use these m
 
 from __future__ import annotations
 
-import math
 import os
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from .earley import Matcher
+from .earley._batch import Batch
 from .errors import BatchError, VocabularyError
 from .trie import Vocabulary
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 TOKENS_PER_WORD = 32
 MANY_ROWS = 16
 SECONDS_ALONE = 0.0001
-"""How long the caller's thread fills fewer rows than that by itself, before it asks other threads for help."""
+"""How long the caller's thread fills fewer rows than MANY_ROWS by itself, before it asks other threads for help."""
 
 
 def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, *, threads: int = 1) -> None:
@@ -39,9 +38,11 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
         matchers: one for each sequence. The mask of a matcher that is listed several times is made once.
         rows: int32, numpy or torch on the CPU, of shape `(len(matchers), n_words)` or taller; further rows stay as they
             are. `n_words` is at least `ceil(vocab.size / 32)`. Words and bits beyond the vocabulary are cleared.
-        threads: how many rows are filled at the same time. Masks are made without the GIL. Matchers of the same grammar
-            wait for each other where a mask is new, so threads help batches of different grammars. Masks that are
-            remembered are copied first, by the caller's thread.
+        threads: how many rows are filled at the same time. Masks are made without the GIL. One thread makes all masks
+            of a grammar, so threads help batches of different grammars. Masks that are remembered are copied first, by
+            the caller's thread, which also calls a `fill_bitmask` of one's own.
+
+    Until it returns, other calls of the matchers raise `MatcherInUseError`.
 
     Raises:
         VocabularyError: the matchers have different vocabularies, so the rows cannot be for one model.
@@ -49,17 +50,26 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
             read-only. Nothing has been written then.
         BatchError: some rows failed, and are all zero; the others are filled.
     """
-    batch = _Batch(matchers, rows, threads)
-    batch.pending.extend(row for row in batch.first_rows() if not _fill_known(batch.matchers[row], batch.words[row]))
-    # To wake a thread takes as long as some masks, and matchers of one grammar take turns anyway.
-    n_helpers = min(threads, len({id(matchers[row].grammar) for row in batch.pending})) - 1
-    if n_helpers > 0 and len(batch.pending) < MANY_ROWS:
-        batch.fill(_fill, SECONDS_ALONE)
-    helpers = batch.begin(min(n_helpers, len(batch.pending)), _fill)
-    batch.fill(_fill)
-    for helper in helpers:
-        helper.result()
-    batch.end()
+    given = _Rows(matchers, rows, threads)
+    plain = [row for row in given.first_rows if _is_plain(given.matchers[row])]
+    batch = given.batch
+    try:
+        try:
+            batch.claim(plain, strict=False)
+            # To wake a thread takes as long as some masks.
+            if threads > 1 and batch.n_rows < MANY_ROWS:
+                batch.fill(SECONDS_ALONE)
+            given.begin(min(threads, batch.n_left) - 1)
+            batch.fill()
+            given.wait()
+        finally:
+            given.give_back()
+        if len(plain) < len(given.first_rows):
+            given.fill_others(set(given.first_rows) - set(plain))
+    except BaseException:
+        given.clear(plain)
+        raise
+    given.end()
 
 
 def start_bitmasks(
@@ -77,46 +87,41 @@ def start_bitmasks(
 
     Args:
         matchers, rows: as for `fill_bitmasks`.
-        threads: how many rows are filled at the same time, all of them in the background.
+        threads: how many rows are filled at the same time in the background. `wait` fills what no thread has begun.
 
     Raises:
         MatcherInUseError: a call of one of the matchers has not returned.
         TypeError: a matcher has a `fill_bitmask` of its own, which could not be called while it is reserved.
         VocabularyError, TypeError, ValueError: as `fill_bitmasks` does. Nothing has been written in all these cases.
     """
-    batch = _Batch(matchers, rows, threads)
-    for matcher in batch.matchers:
+    given = _Rows(matchers, rows, threads)
+    for matcher in given.matchers:
         if not _is_plain(matcher):
             raise TypeError(
                 f"{type(matcher).__name__} has a fill_bitmask of its own, and only that of Matcher can be called in "
                 "the background; use fill_bitmasks"
             )
-    return Filling(batch, threads)
+    return Filling(given, threads)
 
 
 class Filling:
     """Rows that are being filled in the background, see `start_bitmasks`."""
 
-    def __init__(self, batch: _Batch, threads: int) -> None:
-        self._batch = batch
-        self._process = os.getpid()
-        self._reserved: list[Matcher] = []
-        self._helpers: list[Future[None]] = []
+    def __init__(self, given: _Rows, threads: int) -> None:
+        self._given = given
+        self._lock = threading.RLock()  # several threads may wait, and the handler of a signal meanwhile
         self._is_over = False
         try:
-            for row in batch.first_rows():
-                batch.matchers[row]._reserve()
-                self._reserved.append(batch.matchers[row])
-            batch.pending.extend(batch.first_rows())
-            self._helpers = batch.begin(min(threads, len(batch.pending)), _fill_reserved)
+            given.batch.claim(given.first_rows, strict=True)
+            given.begin(min(threads, given.batch.n_left))
         except BaseException:
-            self._release()
+            given.give_back()
             raise
 
     @property
     def is_done(self) -> bool:
         """Whether `wait` returns or raises at once: all rows have been filled, or this is a forked child."""
-        return self._process != os.getpid() or all(helper.done() for helper in self._helpers)
+        return self._given.is_in_child or all(helper.done() for helper in self._given.helpers)
 
     def wait(self) -> None:
         """Wait until the rows are filled, and give the matchers back.
@@ -125,61 +130,33 @@ class Filling:
             BatchError: some rows failed, and are all zero; the others are filled.
             RuntimeError: this process was forked meanwhile, and does not have the threads that fill the rows.
         """
-        if self._process != os.getpid():
-            raise RuntimeError(
-                "this process was forked while rows were being filled by threads of its parent; fill them again"
-            )
-        if self._is_over:
-            return
-        try:
-            for helper in self._helpers:
-                helper.result()
-        except BaseException:
-            for row in self._batch.pending.copy():
-                self._batch.words[row] = 0  # interrupted: a row that nobody has filled must allow nothing
-            raise
-        finally:
+        given = self._given
+        given.check_process()
+        with self._lock:
+            if self._is_over:
+                return
             self._is_over = True
-            self._release()
-        self._batch.end()
-
-    def _release(self) -> None:
-        """Give the matchers back when no thread uses them any more. In a forked child, calls take them again anyway."""
-        if self._process != os.getpid():
-            return
-        self._batch.pending.clear()
-        for helper in self._helpers:
-            helper.exception()
-        while self._reserved:
-            self._reserved.pop()._free()
+            try:
+                given.batch.fill()  # what no other thread has begun
+                given.wait()
+            except BaseException:
+                given.clear(given.first_rows)
+                raise
+            finally:
+                given.give_back()
+            given.end()
 
     def __del__(self) -> None:
-        if getattr(self, "_reserved", None):
-            self._release()
-
-
-Fill: TypeAlias = "Callable[[Matcher, npt.NDArray[np.int32]], None]"
-
-
-def _fill(matcher: Matcher, row: npt.NDArray[np.int32]) -> None:
-    matcher.fill_bitmask(row)
-
-
-def _fill_known(matcher: Matcher, row: npt.NDArray[np.int32]) -> bool:
-    """Fill the row if the mask is remembered, and return whether it is; False for a subclass with a way of its own."""
-    return _is_plain(matcher) and matcher._fill_known(row)
+        if hasattr(self, "_given"):
+            self._given.batch.give_back()
 
 
 def _is_plain(matcher: Matcher) -> bool:
     return type(matcher).fill_bitmask is Matcher.fill_bitmask
 
 
-def _fill_reserved(matcher: Matcher, row: npt.NDArray[np.int32]) -> None:
-    matcher._fill_reserved(row)
-
-
-class _Batch:
-    """Matchers and their rows, checked, and the rows that no thread has begun to fill."""
+class _Rows:
+    """Matchers and their rows, checked, and the threads that fill them."""
 
     def __init__(self, matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, threads: int) -> None:
         self.matchers = matchers = list(matchers)  # the caller may change its own meanwhile
@@ -195,44 +172,75 @@ class _Batch:
         self.first_row: dict[int, int] = {}
         for row, matcher in enumerate(matchers):
             self.first_row.setdefault(id(matcher), row)
-        self.pending: deque[int] = deque()  # shared by threads: `popleft` is safe in them, also without a GIL
-        self.errors: dict[int, Exception] = {}
+        self.batch = Batch(matchers, self.words)
+        self.helpers: list[Future[None]] = []
+        self.process = os.getpid()
 
-    def first_rows(self) -> Iterable[int]:
-        """Return the row of each matcher."""
+    @property
+    def first_rows(self) -> Collection[int]:
+        """The first row of each matcher."""
         return self.first_row.values()
 
-    def begin(self, n_threads: int, fill: Fill) -> list[Future[None]]:
-        """Let so many threads of the pool fill rows."""
-        if n_threads <= 0:
-            return []
-        pool = _pool(n_threads)
-        return [pool.submit(self.fill, fill) for _ in range(n_threads)]
+    @property
+    def is_in_child(self) -> bool:
+        """Whether the process has been forked, and this is the child: it has no other threads."""
+        return self.process != os.getpid()
 
-    def fill(self, fill: Fill, seconds: float = math.inf) -> None:
-        """Fill rows until none is pending, or for so many seconds. If a row fails, clear it and record its error."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+    def check_process(self) -> None:
+        """Raise RuntimeError in a forked child."""
+        if self.is_in_child:
+            raise RuntimeError(
+                "this process was forked while rows were being filled by threads of its parent; fill them again"
+            )
+
+    def begin(self, n_threads: int) -> None:
+        """Let so many threads of the pool fill rows, or fewer if the system has no more."""
+        if n_threads > 0:
+            pool = _pool(n_threads)
+            with suppress(RuntimeError):  # what is left is filled by the thread that waits
+                for _ in range(n_threads):
+                    self.helpers.append(pool.submit(self.batch.fill))
+
+    def wait(self) -> None:
+        """Wait for the other threads, when none of the rows is left."""
+        for helper in self.helpers:
+            self.check_process()
+            if not helper.cancel():  # it has begun
+                helper.result()
+
+    def give_back(self) -> None:
+        """Give the matchers back when no thread fills rows any more, and wait for that. Clear rows that none has
+        filled."""
+        self.batch.give_back()
+        for helper in self.helpers if not self.is_in_child else ():
+            if not helper.cancel():
+                helper.exception()
+
+    def clear(self, claimed: Collection[int]) -> None:
+        """Clear the rows that the batch has not claimed, and copies: something has ended the call before its time."""
+        for row in set(range(len(self.matchers))) - set(claimed):
+            self.words[row] = 0
+
+    def fill_others(self, rows: Iterable[int]) -> None:
+        """Fill the rows of matchers with a `fill_bitmask` of their own."""
+        for row in sorted(rows):
             try:
-                row = self.pending.popleft()
-            except IndexError:
-                return
-            try:
-                fill(self.matchers[row], self.words[row])
+                self.matchers[row].fill_bitmask(self.words[row])
             except Exception as error:  # an error of any kind must not stop the other rows
                 self.words[row] = 0
-                self.errors[row] = error
+                self.batch.errors[row] = error
 
     def end(self) -> None:
         """Copy the rows of matchers that are listed several times. Raise BatchError if some rows failed."""
+        errors = self.batch.errors
         for row, matcher in enumerate(self.matchers if len(self.first_row) < len(self.matchers) else ()):
             source = self.first_row[id(matcher)]
             if source != row:
                 self.words[row] = self.words[source]
-                if source in self.errors:
-                    self.errors[row] = self.errors[source]
-        if self.errors:
-            failed = {row: self.errors[row] for row in sorted(self.errors)}
+                if source in errors:
+                    errors[row] = errors[source]
+        if errors:
+            failed = {row: errors[row] for row in sorted(errors)}
             raise BatchError(failed) from next(iter(failed.values()))
 
 

@@ -23,6 +23,7 @@ cdef extern from *:
 cdef enum:
     # Bytes of a block from which on it gets pages of its own: with fewer, copying takes less than half a millisecond.
     LARGE = 1 << 20
+    SMALL = 1 << 16             # bytes of a block that is copied rather than enlarged
 
 # Whether the allocation that asks must fail.
 cdef bint refused() noexcept nogil
@@ -61,6 +62,14 @@ cdef inline void* enlarged(void* memory, size_t n_before, size_t n_bytes) noexce
                 memcpy(larger, memory, n_before)
             stdlib.free(memory)
             return larger
+    if n_bytes < SMALL:
+        # glibc has a lock for the memory that one thread has allocated first, and `realloc` copies with it. Two threads
+        # that fill rows of one batch would often wait.
+        larger = malloc(n_bytes)
+        if larger != NULL and n_before:
+            memcpy(larger, memory, n_before)
+            stdlib.free(memory)
+        return larger
     return realloc(memory, n_bytes)
 
 

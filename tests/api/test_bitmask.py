@@ -5,7 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +20,7 @@ from earleymask import (
     BatchError,
     Constraint,
     EarleymaskError,
+    Grammar,
     LimitError,
     Matcher,
     MatcherInUseError,
@@ -26,6 +31,9 @@ from earleymask import (
     start_bitmasks,
 )
 from earleymask.bitmask import _unpack, _unpack_on_device
+from earleymask.earley import Engine, Regexes
+from support.grammar_texts import GRAMMARS
+from support.mask_paths import cut
 
 torch = pytest.importorskip("torch")
 
@@ -39,8 +47,8 @@ TORCH_FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 NUMPY_FLOATS = [np.float16, np.float32, np.float64]
 
 
-def matchers_at(texts: list[str]) -> list[Matcher]:
-    constraint = Constraint(LIST)
+def matchers_at(texts: list[str], vocabulary: Vocabulary | None = None) -> list[Matcher]:
+    constraint = Constraint(LIST, vocabulary)
     return [constraint.matcher(list(text.encode())) for text in texts]
 
 
@@ -49,8 +57,11 @@ def unpacked(row: np.ndarray, n: int = 257) -> np.ndarray:
     return np.array([(int(row[t >> 5]) >> (t & 31)) & 1 == 1 for t in range(n)])
 
 
-class Failing(Matcher):
-    """A matcher whose walk reaches a limit halfway."""
+VOCABULARY = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"", b"[x"], eos_token_id=256)
+
+
+class OwnFill(Matcher):
+    """A matcher with a `fill_bitmask` of its own, which fails halfway."""
 
     error: Exception
 
@@ -59,23 +70,23 @@ class Failing(Matcher):
         raise self.error
 
 
-class FailingInBackground(Matcher):
-    """The same, for a matcher that is reserved."""
+def failing(error: BaseException, *, own: bool = False) -> Matcher:
+    """Return a matcher whose mask raises this error: in a `fill_bitmask` of its own, or in a rule that is made where
+    the token `[x` leads."""
+    if own:
+        matcher = OwnFill(LIST, VOCABULARY)
+        matcher.error = error
+        return matcher
 
-    error: Exception
+    def expand() -> list[list[int]]:
+        raise error
 
-    def _fill_reserved(self, row: np.ndarray) -> None:
-        row[0] = -1
-        raise self.error
-
-
-FAILING = {False: Failing, True: FailingInBackground}
-
-
-def failing(error: Exception, *, in_background: bool) -> Failing | FailingInBackground:
-    matcher = FAILING[in_background](LIST, Vocabulary.bytes())
-    matcher.error = error
-    return matcher
+    engine = Engine(Regexes())
+    bracket = engine.add_terminal("[", engine.regexes.literal(b"["))
+    start = engine.add_nonterminal("start")
+    engine.add_production(start, [bracket, engine.add_lazy("lazy", expand)])
+    engine.finish(start)
+    return Matcher(SimpleNamespace(engine=engine), VOCABULARY)
 
 
 def test_matchers_of_two_vocabularies_are_not_mixed() -> None:
@@ -130,25 +141,108 @@ def fill_in_background(matchers: list[Matcher], rows: np.ndarray, threads: int) 
     start_bitmasks(matchers, rows, threads=threads).wait()
 
 
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("fill", [fill_bitmasks, fill_in_background])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_one_rows_error_leaves_the_others_filled(fill: Callable[..., None], threads: int) -> None:
-    good = matchers_at(TEXTS[:3])
-    in_background = fill is fill_in_background
-    limit = failing(LimitError("too many rows"), in_background=in_background)
-    bug = failing(RuntimeError("a bug"), in_background=in_background)
+def test_one_rows_error_leaves_the_others_filled(fill: Callable[..., None], threads: int, own: bool) -> None:
+    if own and fill is fill_in_background:
+        pytest.skip("it does not call a fill_bitmask of one's own")
+    good = matchers_at(TEXTS[:3], VOCABULARY)
+    errors = LimitError("too many rows"), RuntimeError("a bug")
+    limit, bug = (failing(error, own=own) for error in errors)
     batch = [good[0], limit, good[1], bug, good[2], limit]
     rows = np.full((6, N_WORDS), -1, np.int32)
     with pytest.raises(BatchError) as caught:
         fill(batch, rows, threads=threads)
     assert list(caught.value.errors) == [1, 3, 5]
-    assert caught.value.errors[1] is limit.error and caught.value.errors[3] is bug.error
-    assert caught.value.__cause__ is limit.error
+    assert caught.value.errors[1] is errors[0] and caught.value.errors[3] is errors[1]
+    assert caught.value.__cause__ is errors[0]
     assert "row 1: LimitError: too many rows" in str(caught.value) and "3 rows" in str(caught.value)
     assert isinstance(caught.value, EarleymaskError)
     for at, matcher in zip([0, 2, 4], good, strict=True):
-        assert np.array_equal(unpacked(rows[at]), matcher.mask())
+        assert np.array_equal(unpacked(rows[at]), matcher.mask()[:257])
     assert not rows[[1, 3, 5]].any(), "rows that failed allow nothing"
+    with pytest.raises(BatchError) as caught:  # and the matchers have been given back
+        fill(batch, rows, threads=threads)
+    assert list(caught.value.errors) == [1, 3, 5] and caught.value.errors[3] is errors[1]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("fill", [fill_bitmasks, fill_in_background])
+def test_what_the_handler_of_a_signal_raises_leaves_rows_that_allow_nothing(
+    fill: Callable[..., None], threads: int
+) -> None:
+    good = matchers_at(TEXTS[:1], VOCABULARY) + matchers_at(TEXTS[1:2], VOCABULARY)
+    stopped = failing(KeyboardInterrupt())
+    others = [stopped, good[0]] if fill is fill_in_background else [stopped, failing(RuntimeError(), own=True)]
+    rows = np.full((5, N_WORDS), -1, np.int32)
+    with pytest.raises(KeyboardInterrupt):
+        fill([good[0], stopped, good[1], *others], rows, threads=threads)
+    assert not rows[[1, 3, 4]].any()
+    with pytest.raises(KeyboardInterrupt):  # and not MatcherInUseError
+        stopped.mask()
+    for at, matcher in ((0, good[0]), (2, good[1])):
+        assert not rows[at].any() or np.array_equal(unpacked(rows[at]), matcher.mask()[:257])
+    fill(good, rows, threads=threads)
+    for row, matcher in zip(rows, good, strict=False):
+        assert np.array_equal(unpacked(row), matcher.mask()[:257])
+
+
+@pytest.mark.parametrize("fill", [fill_bitmasks, fill_in_background])
+def test_threads_fill_rows_of_many_grammars_side_by_side(fill: Callable[..., None]) -> None:
+    tokens = cut("tekken", 20_000)
+    vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=len(tokens) - 1)
+    rng = Random(3)
+    texts = [*GRAMMARS.values()]
+    matchers = [Matcher(Grammar.from_lark(f"{rng.choice(texts)}\n// {n}\n"), vocabulary) for n in range(40)]
+    matchers += [matcher.fork() for matcher in matchers[:20]]
+    rows = np.zeros((len(matchers), -(-vocabulary.size // 32)), np.int32)
+    expected = np.zeros_like(rows)
+    for _ in range(6):
+        fill(matchers, rows, threads=3)
+        for matcher, row in zip(matchers, expected, strict=True):
+            matcher.walk_bitmask(row)
+        assert np.array_equal(rows, expected)
+        for matcher, row in zip(matchers, rows, strict=True):
+            allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+            assert matcher.accept(int(rng.choice(allowed)))
+
+
+def test_several_threads_may_wait() -> None:
+    matchers = matchers_at(TEXTS)
+    expected = [matcher.mask() for matcher in matchers_at(TEXTS)]
+    for _ in range(100):
+        rows = np.full((len(matchers), N_WORDS), -1, np.int32)
+        filling = start_bitmasks(matchers, rows)
+        waiting = [threading.Thread(target=filling.wait) for _ in range(3)]
+        for thread in waiting:
+            thread.start()
+        filling.wait()
+        assert all(np.array_equal(unpacked(row), mask) for row, mask in zip(rows, expected, strict=True))
+        for thread in waiting:
+            thread.join()
+        matchers = [matcher.fork() for matcher in matchers]
+
+
+def test_without_other_threads_the_caller_fills_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refuse)
+    matchers = [matcher for _ in range(20) for matcher in matchers_at(TEXTS)]
+    for fill in (fill_bitmasks, fill_in_background):
+        rows = np.full((len(matchers), N_WORDS), -1, np.int32)
+        fill(matchers, rows, threads=4)
+        for row, matcher in zip(rows, matchers, strict=True):
+            assert np.array_equal(unpacked(row), matcher.mask())
+        matchers = [matcher for _ in range(20) for matcher in matchers_at(TEXTS)]
+
+
+def test_forks_at_one_place_share_the_mask() -> None:
+    (matcher,) = matchers_at(["[a"])
+    forks = [matcher, matcher.fork(), matcher.fork()]
+    fill_bitmasks(forks, np.zeros((3, N_WORDS), np.int32), threads=2)
+    assert matcher.stats()["masks_known"] == 2
 
 
 @pytest.mark.parametrize("threads", [1, 2, 20])
@@ -177,7 +271,7 @@ def test_a_matcher_whose_row_is_being_filled_raises() -> None:
         lambda: matchers[0].captures(),
         lambda: matchers[0].explain("?"),
         lambda: matchers[0].ahead(),
-        lambda: fill_bitmasks(matchers, rows),
+        lambda: fill_bitmasks(matchers, np.zeros_like(rows)),
         lambda: start_bitmasks(matchers, rows),
     ]
     for call in calls:
@@ -185,10 +279,12 @@ def test_a_matcher_whose_row_is_being_filled_raises() -> None:
             call()
     filling.wait()
     fork = matchers[0].fork()
-    matchers[1]._reserve()
+    filling = start_bitmasks(matchers[1:], rows[1:])
+    others = np.full_like(rows, 77)
     with pytest.raises(MatcherInUseError, match=r"Filling\.wait"):
-        start_bitmasks([fork, matchers[1]], rows)
-    matchers[1]._free()
+        start_bitmasks([fork, matchers[1]], others)
+    assert (others == 77).all()
+    filling.wait()
     assert fork.accept(ord("b")), "a batch that was refused has given back what it had taken"
     for row, matcher in zip(rows, matchers, strict=True):
         assert np.array_equal(unpacked(row), matcher.mask())
@@ -196,9 +292,9 @@ def test_a_matcher_whose_row_is_being_filled_raises() -> None:
 
 def test_a_fill_bitmask_of_ones_own_is_not_passed_over() -> None:
     """It would be called while its matcher is reserved, so only `fill_bitmasks` calls it."""
-    matchers = [*matchers_at(["["]), failing(RuntimeError("called"), in_background=False)]
+    matchers = [*matchers_at(["["], VOCABULARY), failing(RuntimeError("called"), own=True)]
     rows = np.full((2, N_WORDS), 77, np.int32)
-    with pytest.raises(TypeError, match=r"Failing has a fill_bitmask of its own.*use fill_bitmasks"):
+    with pytest.raises(TypeError, match=r"OwnFill has a fill_bitmask of its own.*use fill_bitmasks"):
         start_bitmasks(matchers, rows)
     assert (rows == 77).all()
     assert matchers[0].accept(ord("a")), "no matcher has been reserved"

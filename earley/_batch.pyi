@@ -1,0 +1,38 @@
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from ._matcher import Matcher
+
+class Batch:
+    """Rows and the matchers whose masks they are to become.
+
+    words: a writable buffer of 32-bit words, of shape (>= len(matchers), >= n_words of each); the words of a row follow
+    one another. errors: by index of the row, why it could not be filled; `give_back` clears such a row.
+    """
+
+    matchers: list[Matcher]
+    errors: dict[int, Exception]
+    n_rows: int
+    n_grammars: int
+
+    def __init__(self, matchers: list[Matcher], words: npt.NDArray[np.int32]) -> None: ...
+    def claim(self, indexes: Iterable[int], *, strict: bool) -> None:
+        """Claim the matchers of these rows, which must be different ones.
+
+        With `strict`, raise MatcherInUseError if one is in use, and claim none. Otherwise write masks that are
+        remembered at once, and enter such an error for its row.
+        """
+
+    def give_back(self) -> None:
+        """Clear the claimed rows that have not been filled, and give the matchers back: now, or when the last call of
+        `fill` returns. Such calls return after the row that they are filling."""
+
+    @property
+    def n_left(self) -> int:
+        """The number of grammars of which another thread may begin to fill rows."""
+
+    def fill(self, seconds: float = ...) -> None:
+        """Fill rows until none is left that no thread has begun to fill, or for so many seconds. Several threads may
+        call this. An error of one row leaves the others filled."""
