@@ -12,12 +12,12 @@ class Batch:
     one another. errors: by index of the row, why it could not be filled; `give_back` clears such a row.
     """
 
-    matchers: list[Matcher]
+    matchers: tuple[Matcher, ...]
     errors: dict[int, Exception]
     n_rows: int
     n_grammars: int
 
-    def __init__(self, matchers: list[Matcher], words: npt.NDArray[np.int32]) -> None: ...
+    def __init__(self, matchers: tuple[Matcher, ...], words: npt.NDArray[np.int32]) -> None: ...
     def claim(self, indexes: Iterable[int], *, strict: bool) -> None:
         """Claim the matchers of these rows, which must be different ones.
 

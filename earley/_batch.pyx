@@ -27,7 +27,7 @@ cdef enum:
 
 # A row whose matcher is claimed.
 cdef struct Row:
-    PyObject* matcher           # owned by `Batch.matchers`
+    PyObject* matcher           # owned by `Batch.matchers`, a tuple: the garbage collector would empty a list first
     uint32_t* words
     size_t index                # in the batch
     bint is_filled
@@ -46,7 +46,7 @@ cdef class Batch:
     one another. errors: by index of the row, why it could not be filled; `give_back` clears such a row.
     """
 
-    cdef readonly list matchers
+    cdef readonly tuple matchers
     cdef readonly dict errors
     cdef readonly size_t n_rows         # that are claimed
     cdef readonly size_t n_grammars     # of these rows
@@ -60,20 +60,23 @@ cdef class Batch:
     cdef bint is_over                   # `give_back` was called
     cdef size_t claimed_in              # `n_forks` when the matchers were claimed
 
-    def __cinit__(self, list matchers not None, words not None):
+    def __cinit__(self, tuple matchers not None, words not None):
         cdef Matcher matcher
+        self.matchers = matchers
+        self.errors = {}
+        if not matchers:
+            return
         PyObject_GetBuffer(words, &self.buffer, PyBUF_STRIDED)
         if (self.buffer.ndim != 2 or self.buffer.itemsize != sizeof(uint32_t) or self.buffer.shape[0] < len(matchers)
                 or self.buffer.shape[1] > 1 and self.buffer.strides[1] != sizeof(uint32_t)):
-            raise ValueError("the rows of a batch must be an array of int32 with two dimensions, a row for each matcher")
+            raise ValueError("rows must be an array of int32 with two dimensions, a row for each matcher, whose words follow "
+                             "one another")
         if <size_t> self.buffer.buf % sizeof(uint32_t) or self.buffer.strides[0] % <Py_ssize_t> sizeof(uint32_t):
             raise ValueError("rows begin at an address that is no multiple of 4; use an array that numpy has allocated")
         self.n_bytes = self.buffer.shape[1] * sizeof(uint32_t)
         for matcher in matchers:
             if self.n_bytes < matcher.trie.n_words * sizeof(uint32_t):
                 raise ValueError(f"rows have {self.buffer.shape[1]} words; {matcher.trie.n_words} are needed")
-        self.matchers = matchers
-        self.errors = {}
         self.rows = <Row*> calloc(len(matchers) + 1, sizeof(Row))
         self.ends = <size_t*> calloc(len(matchers) + 1, sizeof(size_t))
         if self.rows == NULL or self.ends == NULL:
@@ -142,12 +145,12 @@ cdef class Batch:
 
     cdef void free_claims(self, bint clears) noexcept:
         cdef size_t k
-        for k in range(self.n_rows):
+        # In a forked child, the next call takes the matcher anyway, and the rows may have been filled anew.
+        for k in range(self.n_rows if self.claimed_in == n_forks else 0):
             if clears and not self.rows[k].is_filled:
                 memset(self.rows[k].words, 0, self.n_bytes)
-            if self.claimed_in == n_forks:              # in a forked child, the next call takes the matcher anyway
-                give_chart_back((<Matcher> self.rows[k].matcher).chart)
-                (<Matcher> self.rows[k].matcher).in_use = 0
+            give_chart_back((<Matcher> self.rows[k].matcher).chart)
+            (<Matcher> self.rows[k].matcher).in_use = 0
         self.n_rows = self.n_grammars = 0
 
     @property

@@ -83,6 +83,7 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_next_turn = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_next_break = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_free_since = 0;
+    static EARLEYMASK_OF_THREAD size_t earleymask_own_making = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_current = NULL;
     static EARLEYMASK_OF_THREAD size_t earleymask_own_waiting = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_collecting_since = 0;
@@ -110,6 +111,8 @@ cdef extern from *:
     int64_t next_break "earleymask_next_break"
     # Of this thread: when it last went on without the GIL after it had made rules, by `now`; 0: it has made none.
     int64_t free_since "earleymask_free_since"
+    # Of this thread: its part of `n_making`.
+    size_t own_making "earleymask_own_making"
     PyObject* current "earleymask_current"
     # Of this thread: its part of `n_waiting`.
     size_t own_waiting "earleymask_own_waiting"
@@ -492,12 +495,12 @@ cdef int give_way_to_others() except -1:
 
 
 cdef bint begin_making() noexcept nogil:
-    """Wait a little if another thread makes rules, before this one takes the GIL for that. To be called before; return
-    whether `end_making` must be called afterwards.
+    """To be called before a thread takes the GIL to make rules: wait a little if another thread makes some. Return
+    whether `end_making` must be called afterwards; not if the thread has the GIL already.
 
     A thread that waits for the GIL sleeps. When it wakes up, a thread that makes many rules one after the other has taken
     the GIL again."""
-    global next_break
+    global next_break, own_making
     cdef int64_t begin
     if PyGILState_Check():
         return False
@@ -507,12 +510,14 @@ cdef bint begin_making() noexcept nogil:
     while value_of(&n_making) and now() < begin + MOST_SPINNING_NS:
         pass
     add(&n_making, 1)
+    own_making += 1
     return True
 
 
 cdef void end_making() noexcept nogil:
-    global free_since
+    global free_since, own_making
     add(&n_making, <size_t> -1)
+    own_making -= 1
     free_since = now()
 
 
@@ -560,7 +565,8 @@ cdef int end_waiting() except -1:
 cdef int forget_loadings() except -1:
     """In the child of a fork: do not count the loadings of other threads, which have not come along."""
     global n_waiting, n_wanting, n_making, main_thread
-    n_wanting = n_making = 0
+    n_wanting = 0
+    n_making = own_making
     main_thread = PyThread_get_thread_ident()
     if n_waiting > own_waiting:
         n_waiting = own_waiting

@@ -20,7 +20,7 @@ from .errors import BatchError, VocabularyError
 from .trie import Vocabulary
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
 
     import numpy.typing as npt
     import torch
@@ -63,7 +63,8 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
             batch.fill()
             given.wait()
         finally:
-            given.give_back()
+            batch.give_back()  # at first: the handler of a signal may end this block
+            given.leave()
         if len(plain) < len(given.first_rows):
             given.fill_others(set(given.first_rows) - set(plain))
     except BaseException:
@@ -115,13 +116,15 @@ class Filling:
             given.batch.claim(given.first_rows, strict=True)
             given.begin(min(threads, given.batch.n_left))
         except BaseException:
-            given.give_back()
+            given.batch.give_back()
+            given.leave()
             raise
 
     @property
     def is_done(self) -> bool:
         """Whether `wait` returns or raises at once: all rows have been filled, or this is a forked child."""
-        return self._given.is_in_child or all(helper.done() for helper in self._given.helpers)
+        given = self._given
+        return given.is_in_child or (not given.batch.n_left and all(helper.is_done for helper in given.helpers))
 
     def wait(self) -> None:
         """Wait until the rows are filled, and give the matchers back.
@@ -143,7 +146,8 @@ class Filling:
                 given.clear(given.first_rows)
                 raise
             finally:
-                given.give_back()
+                given.batch.give_back()
+                given.leave()
             given.end()
 
     def __del__(self) -> None:
@@ -153,6 +157,35 @@ class Filling:
 
 def _is_plain(matcher: Matcher) -> bool:
     return type(matcher).fill_bitmask is Matcher.fill_bitmask
+
+
+class _Helper:
+    """A call of `Batch.fill` in a thread of the pool. It runs unless somebody waits for it before it has begun."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.taken = threading.Lock()  # by the thread that runs it, or by the first one that waits; never released
+        self.is_running = False
+        self.done = threading.Event()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        self.is_running = True
+        try:
+            if self.taken.acquire(blocking=False):
+                self.batch.fill()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+    @property
+    def is_done(self) -> bool:
+        return self.done.is_set()
+
+    def wait(self) -> None:
+        if not self.taken.acquire(blocking=False) and self.is_running:
+            self.done.wait()
 
 
 class _Rows:
@@ -172,8 +205,8 @@ class _Rows:
         self.first_row: dict[int, int] = {}
         for row, matcher in enumerate(matchers):
             self.first_row.setdefault(id(matcher), row)
-        self.batch = Batch(matchers, self.words)
-        self.helpers: list[Future[None]] = []
+        self.batch = Batch(tuple(matchers), self.words)
+        self.helpers: list[_Helper] = []
         self.process = os.getpid()
 
     @property
@@ -199,22 +232,22 @@ class _Rows:
             pool = _pool(n_threads)
             with suppress(RuntimeError):  # what is left is filled by the thread that waits
                 for _ in range(n_threads):
-                    self.helpers.append(pool.submit(self.batch.fill))
+                    # Noted first: a helper for which no thread could be started remains in the queue of the pool.
+                    self.helpers.append(_Helper(self.batch))
+                    pool.submit(self.helpers[-1].run)
 
     def wait(self) -> None:
         """Wait for the other threads, when none of the rows is left."""
         for helper in self.helpers:
             self.check_process()
-            if not helper.cancel():  # it has begun
-                helper.result()
+            helper.wait()
+            if helper.error is not None:
+                raise helper.error
 
-    def give_back(self) -> None:
-        """Give the matchers back when no thread fills rows any more, and wait for that. Clear rows that none has
-        filled."""
-        self.batch.give_back()
+    def leave(self) -> None:
+        """Wait for the other threads, after `Batch.give_back`."""
         for helper in self.helpers if not self.is_in_child else ():
-            if not helper.cancel():
-                helper.exception()
+            helper.wait()
 
     def clear(self, claimed: Collection[int]) -> None:
         """Clear the rows that the batch has not claimed, and copies: something has ended the call before its time."""

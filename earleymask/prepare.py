@@ -145,7 +145,7 @@ whole, and would take 5 MB; `regex` would take 12, and as long as everything els
 
 
 LEAST_MEMORY = 48 << 20
-"""The least bytes of `memory`: what `prepare` makes takes half of it."""
+"""The least bytes of `memory`: what `prepare` makes takes more than half of it."""
 MOST_MEMORY = 1 << 60
 
 

@@ -172,7 +172,8 @@ class Algebra(Terms):
                 known = term & ~1
             else:
                 content = (canonical(place.schema), place.resource, place.scope)
-                untrack(content)
+                if self.documents.is_ours:
+                    untrack(content)
                 known = self.alike.setdefault(content, term & ~1)
             self.first[term & ~1] = known
         return known ^ (term & 1)

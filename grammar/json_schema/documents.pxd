@@ -26,6 +26,7 @@ cdef class Documents:
     cdef readonly dict remote
     cdef readonly dict own
     cdef public bint is_dynamic
+    cdef readonly bint is_ours
     cdef Resource _root
 
     @cython.locals(place=Place)

@@ -12,6 +12,7 @@ JSON text or models (`read`).
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,7 @@ class Documents:
         "_targets",
         "_twice",
         "is_dynamic",
+        "is_ours",
         "own",
         "reached",
         "remote",
@@ -136,6 +138,8 @@ class Documents:
         self.remote: dict[str, Any] = {} if remote is None else remote
         self.own = {} if own is None else own
         self.is_dynamic = False
+        # Whether there is nothing of the caller's in the schema that could refer to what is made of it (`read.copied`).
+        self.is_ours = not gc.is_tracked(schema)
         self._root = self._document(schema, "", draft)
 
     # Places.
@@ -148,13 +152,14 @@ class Documents:
     def place(self, schema: Any, resource: Resource, path: Path, scope: Scope = ()) -> Place:
         """Return the place of a schema in a resource: the same one each time, unless the schema is True or False."""
         if type(schema) is not dict:
-            return Place(schema, _NO_KEYWORDS, resource, path, scope)
+            return Place(schema, _NO_KEYWORDS, resource, path, scope, untracked=self.is_ours)
         key = id(schema)
         place = self._places.get(key)
         if place is None:
             tick()
             take(PLACE_BYTES)
-            place = self._places[key] = Place(schema, counted(schema, resource), resource, path)
+            place = Place(schema, counted(schema, resource), resource, path, untracked=self.is_ours)
+            self._places[key] = place
         elif place.resource is not resource:
             place = self._place_elsewhere(schema, resource, path)
         return self._in_scope(place, scope) if scope else place
@@ -164,14 +169,17 @@ class Documents:
         place = self._elsewhere.get(key)
         if place is None:
             take(PLACE_BYTES)
-            place = self._elsewhere[key] = Place(schema, counted(schema, resource), resource, path)
+            place = Place(schema, counted(schema, resource), resource, path, untracked=self.is_ours)
+            self._elsewhere[key] = place
         return place
 
     def _in_scope(self, written: Place, scope: Scope) -> Place:
         place = self._scoped.get((written, scope))
         if place is None:
             take(PLACE_BYTES)
-            place = Place(written.schema, written.keywords, written.resource, written.path, scope, written)
+            place = Place(
+                written.schema, written.keywords, written.resource, written.path, scope, written, untracked=self.is_ours
+            )
             self._scoped[written, scope] = place
         return place
 
@@ -438,6 +446,7 @@ class Documents:
         found = self.remote.get(uri)
         if found is None:
             found = from_registry(self._registry, uri, path, resource, self._limits)
+            self.is_ours = self.is_ours and not gc.is_tracked(found)
         return found
 
     def root_of(self, document: Document) -> Resource:

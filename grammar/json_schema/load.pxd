@@ -17,6 +17,7 @@ cdef class SchemaLoader:
     cdef readonly object options
     cdef readonly object style
     cdef readonly dict own
+    cdef readonly bint is_ours
     cdef readonly object number_style
     cdef readonly Algebra algebra
     cdef object the_engine

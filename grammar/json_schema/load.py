@@ -122,6 +122,7 @@ class SchemaLoader:
         options = self.options = algebra.options
         self.style = options.style
         self.own = algebra.documents.own
+        self.is_ours = algebra.documents.is_ours
         self.number_style = options.number_style
         self.algebra = algebra
         self.regexes = engine.regexes
@@ -472,7 +473,7 @@ class SchemaLoader:
         if values is None and self.lists(term):
             witness = () if is_something(algebra, term) else None
             symbol = self.engine.add_lazy(
-                "value", SchemaLoader.expand_list, self, term, witness=witness, untracked=True
+                "value", SchemaLoader.expand_list, self, term, witness=witness, untracked=self.is_ours
             )
             symbols[term] = symbol
             return symbol
@@ -482,7 +483,9 @@ class SchemaLoader:
             symbol = None if is_nothing(values) else self.scalar(values, term)
         else:
             witness = () if is_something(algebra, term) else None
-            symbol = self.engine.add_lazy("value", SchemaLoader.expand, self, term, witness=witness, untracked=True)
+            symbol = self.engine.add_lazy(
+                "value", SchemaLoader.expand, self, term, witness=witness, untracked=self.is_ours
+            )
         symbols[term] = symbol
         return symbol
 
@@ -496,7 +499,7 @@ class SchemaLoader:
         if symbol is None:
             witness = () if have_scalar(self.algebra, values) else None
             symbol = self.scalar_symbols[values] = self.engine.add_lazy(
-                "scalar", SchemaLoader.scalars, self, values, origin, witness=witness, untracked=True
+                "scalar", SchemaLoader.scalars, self, values, origin, witness=witness, untracked=self.is_ours
             )
         return symbol
 

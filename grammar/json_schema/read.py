@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from sys import getsizeof
 from typing import Any, NoReturn
 
@@ -24,7 +25,7 @@ from ..loading import PIECE, pieces
 COPY_BYTES = 200
 """Memory of a dict or a list without items: an estimate."""
 
-_NUMBERS = frozenset((int, float, bool, type(None)))
+_NUMBERS = frozenset((int, float, bool, type(None), Decimal, Fraction))
 
 MAX_DEPTH = 500
 """Objects and lists within one another that a schema may have. Python's reader and writer of JSON fail soon after."""
@@ -220,6 +221,8 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                 elif isinstance(name, str):
                     left -= 3 + len(name)
                     has_own_names = True
+                else:
+                    is_ours = False
                 copy = _copy(item, left)
                 if copy is not None:
                     take(COPY_BYTES + 40 * len(copy))

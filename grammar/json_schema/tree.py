@@ -85,6 +85,8 @@ class Place:
         path: where it is in the document.
         scope: the dynamic scope; empty unless a `$dynamicRef` or `$recursiveRef` can be reached.
         written: the same place without a scope.
+
+    untracked: whether garbage collections need not visit it, for its schema holds nothing of the caller's.
     """
 
     __slots__ = ("_written", "keywords", "path", "resource", "schema", "scope")
@@ -97,6 +99,8 @@ class Place:
         path: Path,
         scope: Scope = (),
         written: Place | None = None,
+        *,
+        untracked: bool = False,
     ) -> None:
         self.schema = schema
         self.keywords = keywords
@@ -104,7 +108,8 @@ class Place:
         self.path = path
         self.scope = scope
         self._written = written
-        untrack(self)  # there may be many, and nothing in one could refer to it
+        if untracked:  # there may be many, and nothing in one could refer to it
+            untrack(self)
 
     @property
     def written(self) -> Place:

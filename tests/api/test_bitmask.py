@@ -7,7 +7,6 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from types import SimpleNamespace
 
@@ -30,8 +29,9 @@ from earleymask import (
     fill_bitmasks,
     start_bitmasks,
 )
-from earleymask.bitmask import _unpack, _unpack_on_device
+from earleymask.bitmask import _pool, _unpack, _unpack_on_device
 from earleymask.earley import Engine, Regexes
+from earleymask.earley._batch import Batch
 from support.grammar_texts import GRAMMARS
 from support.mask_paths import cut
 
@@ -225,10 +225,18 @@ def test_several_threads_may_wait() -> None:
 
 
 def test_without_other_threads_the_caller_fills_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
+    """Also if some could be started: a helper that remains in the queue of the pool must not run later."""
+    started: list[object] = []
+    start = threading.Thread.start
 
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", refuse)
+    def refuse(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(_pool, "_executor", None)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
     matchers = [matcher for _ in range(20) for matcher in matchers_at(TEXTS)]
     for fill in (fill_bitmasks, fill_in_background):
         rows = np.full((len(matchers), N_WORDS), -1, np.int32)
@@ -236,6 +244,19 @@ def test_without_other_threads_the_caller_fills_all_rows(monkeypatch: pytest.Mon
         for row, matcher in zip(rows, matchers, strict=True):
             assert np.array_equal(unpacked(row), matcher.mask())
         matchers = [matcher for _ in range(20) for matcher in matchers_at(TEXTS)]
+
+
+def test_matchers_and_a_batch_are_freed_in_any_order() -> None:
+    rows = np.zeros((2, N_WORDS), np.int32)
+    matchers = matchers_at(["[a", "["])
+    kept = matchers[0].fork()
+    batch = Batch(tuple(matchers), rows)
+    batch.claim([0, 1], strict=True)
+    circle: list[object] = [batch, matchers]
+    circle.append(circle)
+    del matchers, batch, circle
+    gc.collect()
+    assert kept.accept(ord("b"))
 
 
 def test_forks_at_one_place_share_the_mask() -> None:

@@ -278,3 +278,25 @@ def test_full_collections_visit_little_of_a_schema(schema: Any, closed: bool) ->
         matcher.mask()
     gc.collect()
     assert len(gc.get_objects()) - before < 8_000
+
+
+class Holder:
+    """An object of the caller's that refers to the grammar that is made of it."""
+
+    grammar: object
+
+
+@pytest.mark.parametrize("place", ["value", "key", "registry"])
+def test_a_schema_that_holds_what_refers_to_its_grammar_is_freed(place: str) -> None:
+    holder = Holder()
+    schema: Any = {"type": "integer", "default": holder} if place == "value" else {"type": "integer"}
+    if place == "key":
+        schema["default"] = {holder: 1}
+    registry = {"urn:a": {"type": "integer", "default": holder}}
+    if place == "registry":
+        schema = {"$ref": "urn:a"}
+    holder.grammar = Grammar.from_json_schema(schema, registry=registry, strict=False)
+    watched = weakref.ref(holder)
+    del holder, schema, registry
+    gc.collect()
+    assert watched() is None
