@@ -152,6 +152,7 @@ cdef class Batch:
             give_chart_back((<Matcher> self.rows[k].matcher).chart)
             (<Matcher> self.rows[k].matcher).in_use = 0
         self.n_rows = self.n_grammars = 0
+        memset(&self.left, 0, sizeof(Place))
 
     @property
     def n_left(self) -> int:

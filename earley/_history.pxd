@@ -33,8 +33,9 @@ cdef struct History:
     uint32_t n                  # at least 1
     bint dropped                # its matcher is gone; freed by `history_sweep`
 
-# All histories of one chart. A thread needs the GIL to read or change them, or the lock and a claim (`_batch`). While a call uses the chart (`Chart.busy`),
-# only this call changes them, except for `dropped` and `n_dropped`. So counts of users need no atomic instructions.
+# All histories of one chart. A thread needs the GIL to read or change them, or the lock and a claim (`_batch`). While a
+# call uses the chart (`Chart.busy`), only this call changes them, except for `dropped` and `n_dropped`. So counts of
+# users need no atomic instructions.
 cdef struct Histories:
     History* first
     size_t n                    # in that list

@@ -805,9 +805,10 @@ cdef class Matcher:
                 tokens.append(found)
                 continue
             start = self.trie.token_offsets[token]
-            symbols = [
-                self.specials.named.data[k + 1] for k in range(0, self.specials.named.n, 2) if self.specials.named.data[k] == token
-            ]
+            symbols = []
+            for k in range(0, self.specials.named.n, 2):
+                if self.specials.named.data[k] == token:
+                    symbols.append(self.specials.named.data[k + 1])
             if self.token_ids is not None:
                 symbols += [self.token_ids.symbols[k] for k in range(self.token_ids.n) if has_id(self.token_ids, k, token)]
             found = known[token] = (<char*> self.trie.token_buffer)[start:self.trie.token_offsets[token + 1]], symbols

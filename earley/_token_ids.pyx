@@ -1,9 +1,9 @@
 """Tokens that are accepted by their ids, whatever their bytes are, for one vocabulary.
 
 EOS tokens end the text; special tokens are symbols of a grammar that names them. And some symbols stand for one token
-out of a set of ids. A grammar names sets such as `<[128000-128255]>` or `<[^5]>` without knowing the vocabulary. For a vocabulary, each such
-symbol becomes a bitmap of the ids that exist there: text tokens, special tokens and EOS, but no gaps and no padding.
-Masks unite these bitmaps (`_masks`), so a symbol costs the same for one id as for all.
+out of a set of ids. A grammar names sets such as `<[128000-128255]>` or `<[^5]>` without knowing the vocabulary. For
+a vocabulary, each such symbol becomes a bitmap of the ids that exist there: text tokens, special tokens and EOS, but
+no gaps and no padding. Masks unite these bitmaps (`_masks`), so a symbol costs the same for one id as for all.
 """
 
 from libc.stdlib cimport free
