@@ -184,7 +184,9 @@ class _Helper:
         return self.done.is_set()
 
     def wait(self) -> None:
-        if not self.taken.acquire(blocking=False) and self.is_running:
+        if self.taken.acquire(blocking=False):
+            self.done.set()  # it will do nothing
+        elif self.is_running:
             self.done.wait()
 
 
