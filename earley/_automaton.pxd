@@ -2,8 +2,9 @@
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
+from earleymask.earley._adopt cimport Adopter
 from earleymask.earley._regex cimport Regexes
-from earleymask.earley._tables cimport ByteSet, Sequences, Words
+from earleymask.earley._tables cimport ByteSet, Words
 from earleymask.trie._quotient cimport Quotient
 
 cdef enum:
@@ -34,23 +35,13 @@ cdef struct State:
 cdef class Automaton:
     cdef Quotient quotient
     cdef Regexes regexes        # all regexes met, in one arena
-    cdef Sequences programs     # contents of ordered programs
-    cdef Words program_bases    # where each of these begins in regexes.code
+    cdef Adopter adopter        # brings them there
     cdef State* states
     cdef size_t n_states, states_capacity
     cdef Words state_of         # per regex node
     cdef size_t state_bytes
-    cdef Words agenda           # nodes of another arena that are being adopted; each call leaves it as it found it
 
     cdef void free_states(self) noexcept nogil
-    # Return the node of this arena that equals `node` of another one. `adopted` remembers the other arena's nodes.
-    cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
-    cdef int push_unknown(self, Regexes other, uint32_t node, const Words* adopted) except -1 nogil
-    cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
-    cdef uint32_t adopt_cuts(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
-    cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil
-    cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil
-
     cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
     # Return the regex without the complements with which it, or its beginning, is intersected; NONE if there are none.
     cdef uint32_t without_complements(self, uint32_t regex) except? 0xFFFFFFFF nogil

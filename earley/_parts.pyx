@@ -142,7 +142,7 @@ cdef class Parts:
         self.acquire()
         try:
             go_on(self.automaton.regexes.meter, regexes.meter)
-            return self.find_or_build(trie_node, self.automaton.adopt(regexes, node, adopted))
+            return self.find_or_build(trie_node, self.automaton.adopter.adopt(regexes, node, adopted))
         finally:
             self.automaton.regexes.meter.most_ns = NO_LIMIT
             self.release()

@@ -110,7 +110,7 @@ cdef class Preparation:
         try:
             for symbol in range(engine.rules.n_symbols):
                 if engine.rules.symbols[symbol].kind == S_TERMINAL:
-                    regex = self.parts.automaton.adopt(engine.regexes, engine.rules.symbols[symbol].node, &adopted)
+                    regex = self.parts.automaton.adopter.adopt(engine.regexes, engine.rules.symbols[symbol].node, &adopted)
                     self.want_terminal(regex, blank)
         finally:
             self.parts.release()
@@ -149,7 +149,7 @@ cdef class Preparation:
             for symbol in range(engine.rules.n_symbols):
                 if engine.rules.symbols[symbol].kind != S_TERMINAL:
                     continue
-                regex = self.parts.automaton.adopt(engine.regexes, engine.rules.symbols[symbol].node, &adopted)
+                regex = self.parts.automaton.adopter.adopt(engine.regexes, engine.rules.symbols[symbol].node, &adopted)
                 state = self.parts.automaton.state(regex)
                 self.states.n = 0
                 for k in range(n):

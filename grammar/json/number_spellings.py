@@ -34,6 +34,7 @@ from typing import NamedTuple
 from ...earley.errors import LimitError
 from ..kept import kept_by_weight
 from ..regex.ast import And, Chars, Literal, Multiples, Node, Not, Union
+from ..regex.lower import Lowered
 from .multiples import DECIMAL, EXPONENT, FRACTION, ZEROS, multiples_tree
 from .number_bounds import any_number, between, counted, rounded, zero_tree
 from .number_lists import dumped_tree, listed_tree, of_sign, values_tree
@@ -121,6 +122,12 @@ def _weight(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> int:
         n_digits = max(map(_n_whole_digits, bounds)) if len(bounds) == 2 else 2
         weight += min(n_remainders(numbers.multiple), MAX_MODULUS) * n_digits * (n_digits + 1) // 2
     return weight
+
+
+@kept_by_weight(KEPT_STATES, _weight)
+def lowered_numbers(numbers: NumberSet, spelling: NumberStyle) -> Lowered:
+    """Return what `number_tree` returns, with its regex nodes if several grammars have had it."""
+    return Lowered(number_tree(numbers, spelling))
 
 
 @kept_by_weight(KEPT_STATES, _weight)

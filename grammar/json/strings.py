@@ -23,7 +23,7 @@ from ...earley._meter import tick
 from ..loading import PIECE, in_order, pieces
 from ..regex.ast import Node, Repeat
 from ..regex.choices import node_of
-from ..regex.lower import lower
+from ..regex.lower import Lowered, lower
 from ..regex.python import parse
 from .reader import loads
 
@@ -73,17 +73,17 @@ def _itself(style: Style) -> str:
 
 
 @cache
-def _any_text(style: Style) -> Node:
+def _any_text(style: Style) -> Lowered:
     """Return the texts between the quotes of any string."""
     if not style.surrogates:
-        return Repeat(_character(style), 0, None)
+        return Lowered(Repeat(_character(style), 0, None))
     if not style.shortest:
         digits = "u[0-9a-fA-F]{4}"
     elif style.ascii:
         digits = f"{_CONTROL}|u007f|u(?:00[89a-f]|0[1-9a-f][0-9a-f]|[1-9a-f][0-9a-f]{{2}})[0-9a-f]"
     else:
         digits = _CONTROL  # a lone surrogate has no such spelling
-    return parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))*")
+    return Lowered(parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))*"))
 
 
 @cache
@@ -104,7 +104,7 @@ def _character(style: Style) -> Node:
 
 def any_text(regexes: Regexes, style: Style) -> int:
     """Return the node of any string."""
-    return lower(_any_text(style), regexes)
+    return _any_text(style).into(regexes)
 
 
 def text_of_length(least: int, most: int | None, regexes: Regexes, style: Style) -> int:

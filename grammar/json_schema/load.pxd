@@ -5,7 +5,7 @@ cimport cython
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._regex cimport Regexes
 from earleymask.grammar.regex.ast cimport Node
-from earleymask.grammar.regex.lower cimport lower, lower_shared
+from earleymask.grammar.regex.lower cimport lower_shared
 from earleymask.grammar.json_schema.algebra cimport Algebra
 from earleymask.grammar.json_schema.shortcuts cimport have_scalar, is_shallow, is_something, is_structured, plain_scalars
 from earleymask.grammar.json_schema.shapes cimport is_nothing

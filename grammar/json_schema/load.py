@@ -24,11 +24,11 @@ from ...earley._regex import Regexes
 from ...earley.errors import LimitError, MatcherInUseError
 from ..errors import GrammarError, GrammarLimitError
 from ..json.number_parts import MAX_FIGURES
-from ..json.number_spellings import is_computed, number_tree
+from ..json.number_spellings import is_computed, lowered_numbers, number_tree
 from ..json.numbers import exact, number_set
 from ..json.strings import dumped_words, is_dumped_as_it_is, spelled
 from ..regex.ast import Node
-from ..regex.lower import lower, lower_shared
+from ..regex.lower import Lowered, lower_shared
 from ..regex.python import parse
 from .algebra import Algebra
 from .array_rules import ArrayRules
@@ -152,7 +152,7 @@ class SchemaLoader:
         self.marks = marks(options, self.level)
         self.known_questions: Questions | None = None
         self.quote = self.regexes.literal(QUOTE)
-        self.key_end = self.regexes.concat((self.quote, lower(self.marks["colon"], self.regexes)))
+        self.key_end = self.regexes.concat((self.quote, self.marks["colon"].into(self.regexes)))
 
     @property
     def engine(self) -> Engine:
@@ -230,7 +230,7 @@ class SchemaLoader:
         """Return a mark of JSON's syntax, with the white space that belongs to it; see `marks`."""
         symbol = self.mark_symbols.get(name)
         if symbol is None:
-            symbol = self.mark_symbols[name] = self.engine.add_terminal(name, lower(self.marks[name], self.regexes))
+            symbol = self.mark_symbols[name] = self.engine.add_terminal(name, self.marks[name].into(self.regexes))
             self.note(symbol, "mark", (name, self.level))
         return symbol
 
@@ -275,7 +275,7 @@ class SchemaLoader:
         if self.holder() is not None:
             made = self.terminals[numbers] = self.leaf("numbers", numbers)
             return made
-        return self.terminal(numbers, "number", lower_shared(self.number_tree(numbers), self.regexes))
+        return self.terminal(numbers, "number", lowered_numbers(numbers, self.number_style).into(self.regexes))
 
     def number_tree(self, numbers: NumberSet) -> Node:
         return number_tree(numbers, self.number_style)
@@ -520,7 +520,7 @@ class SchemaLoader:
             )
             found = []
             if texts:
-                node = regexes.marked(texts, [lower(self.marks[name], regexes) for name in MARKS])
+                node = regexes.marked(texts, [self.marks[name].into(regexes) for name in MARKS])
                 found.append([self.engine.add_terminal("value", node)])
             if others:
                 symbol = self.value(algebra.meaning(constants(algebra, others)))
@@ -611,7 +611,7 @@ def _with_quotes(follow: Callable[[bytes], int], name: str) -> int:
 
 
 @lru_cache(maxsize=256)
-def marks(options: Options, level: int | None = None) -> dict[str, Node]:
+def marks(options: Options, level: int | None = None) -> dict[str, Lowered]:
     """Return the marks of JSON's syntax with the white space around them, as regexes, by name.
 
     Flexible white space is all that `json.dumps` writes, whatever its `indent`: after a colon a blank or nothing;
@@ -662,7 +662,7 @@ def marks(options: Options, level: int | None = None) -> dict[str, Node]:
         patterns["first"] = first
     if whitespace == "any" and options.max_whitespace:
         patterns["around"] = f"[ \\t\\n\\r]{{1,{options.max_whitespace}}}"
-    return {name: parse(pattern) for name, pattern in patterns.items()}
+    return {name: Lowered(parse(pattern)) for name, pattern in patterns.items()}
 
 
 def _exactly(text: str) -> str:

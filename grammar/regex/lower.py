@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._adopt import Adopter
 from ...earley._meter import keep, tick
+from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from ..loading import pieces
@@ -27,12 +29,14 @@ from .plain import Plain
 from .threads import compile_threads
 
 if TYPE_CHECKING:
-    from ...earley._regex import Regexes
     from ...earley.limits import Limits
     from .cuts import Context
 
 MAX_NODES = 1 << 20
 """The most nodes that one terminal may have. A node counts as often as it occurs. Beyond it, LimitError is raised."""
+
+MAX_KEPT = 1 << 10
+"""The most regex nodes that are kept with a tree, see `Lowered`."""
 
 LEVELS = MAX_DEPTH // 100
 """Levels of a tree that `exceeded` allows for each group of `Limits.nesting`, whose default is 100. A group may become
@@ -113,6 +117,33 @@ def lower_shared(node: Node, regexes: Regexes) -> int:
     that no part is a lookaround, a lazy quantifier or an atomic group: this function does not check it.
     """
     return Plain(regexes).lower(node)
+
+
+class Lowered:
+    """The tree of a plain terminal that many grammars have, as `lower_shared` takes it, and its regex nodes.
+
+    The second grammar leaves the nodes in an arena of their own, and later ones adopt them.
+    """
+
+    __slots__ = ("_is_known", "_nodes", "tree")
+
+    def __init__(self, tree: Node) -> None:
+        self.tree = tree
+        self._is_known = False
+        self._nodes: tuple[Regexes, int] | None = None
+
+    def into(self, regexes: Regexes) -> int:
+        """Return what `lower` returns for the tree."""
+        nodes = self._nodes
+        if nodes is not None:
+            return int(Adopter(regexes).copy(*nodes))
+        before = regexes.n_nodes
+        made = lower_shared(self.tree, regexes)
+        if self._is_known and regexes.n_nodes - before <= MAX_KEPT:
+            arena = Regexes()
+            self._nodes = arena, lower_shared(self.tree, arena)
+        self._is_known = True
+        return made
 
 
 def is_lazy(node: Node) -> bool:

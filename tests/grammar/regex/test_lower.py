@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from earleymask.earley._adopt import Adopter
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
 from earleymask.grammar.regex.ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union
 from earleymask.grammar.regex.lookbehind import MAX_COPIES
-from earleymask.grammar.regex.lower import is_lazy, lower
+from earleymask.grammar.regex.lower import Lowered, is_lazy, lower
 from earleymask.grammar.regex.program import MAX_INSTRUCTIONS
 from earleymask.grammar.regex.python import MAX_NESTING, parse
 from support.naive_regexes import NaiveRegexes
@@ -34,6 +35,10 @@ def check(pattern: str, texts: list[str], flags: str = "", wanted: set[str] | No
     # The naive regexes have no programs with cuts; for these `re` is the only oracle.
     arenas = [Regexes()] if LOOKS.search(pattern) else [Regexes(), NaiveRegexes()]
     lowered = [(arena, lower(node, arena)) for arena in arenas]
+    # What another arena adopts is the same language, whatever the numbers of its nodes are.
+    other = Regexes()
+    other.union([other.literal(b"ba"), other.repeat(other.literal(b"b"), 2)])
+    lowered.append((other, Adopter(other).copy(*lowered[0])))
     if wanted is None:
         wanted = set(matched(pattern, texts, flags, is_lazy(node)))
     for text in texts:
@@ -47,6 +52,18 @@ def matched(pattern: str, texts: list[str], flags: str, lazy: bool) -> list[str]
     if not lazy:
         return [text for text in texts if compiled.fullmatch(text)]
     return [text for text in texts if (match := compiled.match(text)) and match.end() == len(text)]
+
+
+def test_each_arena_gets_the_nodes_of_a_tree_that_many_have() -> None:
+    """The first one lowers the tree, the second one leaves nodes for others, and they adopt these."""
+    tree = Lowered(parse(r'(?:[^"\\]|\\u[0-9a-f]{4})*(?:ab|a){2,3}'))
+    texts = ["", "a", "aa", "abab", '"aa', "éab€a", "\\u00e9aa", "\\u00e9a", "aaab"]
+    wanted = [text for text in texts if re.fullmatch(r'(?:[^"\\]|\\u[0-9a-f]{4})*(?:ab|a){2,3}', text)]
+    for _ in range(4):
+        arena = Regexes()
+        root = tree.into(arena)
+        assert [text for text in texts if arena.matches(root, text.encode())] == wanted
+        assert tree.into(arena) == root
 
 
 # (pattern, alphabet, longest word)
