@@ -43,8 +43,6 @@ cdef class Automaton:
 
     cdef void free_states(self) noexcept nogil
     cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
-    # Return the regex without the complements with which it, or its beginning, is intersected; NONE if there are none.
-    cdef uint32_t without_complements(self, uint32_t regex) except? 0xFFFFFFFF nogil
     # Return the regex with its upper bounds removed, except in complements; or, with `lower`, replaced by the smallest
     # bounds that would be removed: `enough` for a body of any length, a token's length for others. Smaller bounds stay
     # as they are. Return NONE if nothing changes, and if the regex is too large.

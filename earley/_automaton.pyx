@@ -9,6 +9,7 @@ another one by class of bytes of the trie's quotient.
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
+from earleymask.earley._complements cimport find_differing, without_complements
 from earleymask.earley._escaped cimport make_escaped
 from earleymask.earley._far_bounds cimport farthest, without_far
 from earleymask.earley._nodes cimport (
@@ -16,7 +17,7 @@ from earleymask.earley._nodes cimport (
     K_ESCAPED, K_NOT, K_REPEAT, K_TAIL, K_UNION, R_EMPTY, R_EPSILON, kind_of, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length,
+    NONE, byteset_add, byteset_and_not, byteset_fill, byteset_has, byteset_or, lowest_bit, reserve, sequence, sequence_length,
     set_all, words_free, words_push,
 )
 from earleymask.trie._memory cimport calloc, malloc
@@ -71,25 +72,6 @@ cdef class Automaton:
         self.state_of.data[regex] = <uint32_t> self.n_states
         self.n_states += 1
         return self.state_of.data[regex]
-
-    cdef uint32_t without_complements(self, uint32_t regex) except? 0xFFFFFFFF nogil:
-        cdef const uint32_t* p = sequence(self.regexes.nodes, regex)
-        cdef size_t base = self.regexes.stack.n, i, n
-        cdef uint32_t rest = R_EPSILON, node = regex, part
-        if p[0] == K_CONCAT:
-            node, rest = p[1], p[2]
-            p = sequence(self.regexes.nodes, node)
-        if p[0] != K_AND:
-            return NONE
-        n = sequence_length(self.regexes.nodes, node) - 1
-        for i in range(n):
-            part = sequence(self.regexes.nodes, node)[1 + i]
-            if kind_of(self.regexes, part) != K_NOT:
-                words_push(&self.regexes.stack, part)
-        if self.regexes.stack.n == base or self.regexes.stack.n == base + n:
-            self.regexes.stack.n = base
-            return NONE
-        return self.regexes.make_concat(self.regexes.make_and(base), rest)
 
     cdef uint32_t without_bounds(self, uint32_t regex, uint32_t enough, bint lower) except? 0xFFFFFFFF nogil:
         cdef uint32_t room = MAX_REPLACED, found
@@ -197,11 +179,20 @@ cdef class Automaton:
         cdef uint32_t row[256]
         cdef ByteSet unseen, same, alive
         cdef uint64_t word
-        cdef uint32_t byte, target, w, n = 0, regex = self.states[state].regex
+        cdef uint32_t byte, target, w, n = 0, regex = self.states[state].regex, wider
         cdef State* s
         memset(row, 0, sizeof(row))                     # DEAD_END
-        byteset_fill(&unseen, <uint64_t> -1)
         byteset_fill(&alive, 0)
+        wider = without_complements(self.regexes, regex)
+        if wider != NONE and find_differing(self.regexes, regex, &unseen) and not self.is_narrow(self.state(wider)):
+            memcpy(row, self.by_byte(self.state(wider)), sizeof(row))
+            for byte in range(256):
+                if byteset_has(&unseen, byte):
+                    row[byte] = DEAD_END
+                elif row[byte] != DEAD_END:
+                    byteset_add(&alive, byte)
+        else:
+            byteset_fill(&unseen, <uint64_t> -1)
         for w in range(4):
             while unseen.w[w]:
                 byteset_fill(&same, <uint64_t> -1)

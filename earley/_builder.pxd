@@ -46,6 +46,7 @@ cdef class Builder:
 
     # While two regexes are compared:
     cdef uint32_t* path_others  # per depth: the state of the other regex
+    cdef ByteSet* path_differing    # per depth: bytes by which these two may lead to different states
     cdef Words gone             # first, end: trie nodes below which the two differ
     cdef size_t n_added         # exits that the other one does not have
 
@@ -97,5 +98,6 @@ cdef class Builder:
     cdef int note_levels(self, uint32_t level) except -1 nogil
     cdef int take_family(self, const Family* family, uint32_t least, uint32_t most) except -1 nogil
     cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil
+    cdef int find_differing(self, uint32_t depth) except -1 nogil
     cdef int take_off(self, uint32_t node) except -1 nogil
     cdef int take_nodes(self, Words* mine, const uint32_t* nodes, uint32_t n) except -1 nogil

@@ -22,6 +22,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._automaton cimport DEAD_END, MIXED, State
+from earleymask.earley._complements cimport find_differing, without_complements
 from earleymask.earley._families cimport (
     IN_TAIL, add_token, close_family, free_family, is_wide, new_family, pair_up, take_pairs,
 )
@@ -56,11 +57,12 @@ cdef class Builder:
         self.path_accepts = <uint8_t*> calloc(depths, 1)
         self.path_seen = <uint8_t*> calloc(depths, 1)
         self.path_others = <uint32_t*> calloc(depths, sizeof(uint32_t))
+        self.path_differing = <ByteSet*> calloc(depths, sizeof(ByteSet))
         self.path_levels = <uint32_t*> calloc(depths, sizeof(uint32_t))
         self.astray = <uint32_t*> calloc(self.trie.n_nodes // 32 + 1, sizeof(uint32_t))
         self.anew = <uint32_t*> calloc(self.trie.n_nodes // 32 + 1, sizeof(uint32_t))
         if (self.bits == NULL or self.path_states == NULL or self.path_nodes == NULL or self.path_accepts == NULL
-                or self.path_seen == NULL or self.path_others == NULL or self.path_levels == NULL
+                or self.path_seen == NULL or self.path_others == NULL or self.path_differing == NULL or self.path_levels == NULL
                 or self.astray == NULL or self.anew == NULL):
             raise MemoryError("parts")
 
@@ -71,6 +73,7 @@ cdef class Builder:
         free(self.path_accepts)
         free(self.path_seen)
         free(self.path_others)
+        free(self.path_differing)
         free(self.path_levels)
         free(self.astray)
         free(self.anew)
@@ -660,6 +663,7 @@ cdef class Builder:
             i = trie_node + 1
             end = trie_node + node_skip(self.trie.nodes[trie_node])
         self.path_others[self.start_depth] = self.automaton.state(other)
+        self.find_differing(self.start_depth)
         while i < end:
             n += 1
             if n > MANY_DIFFERENCES:
@@ -667,6 +671,9 @@ cdef class Builder:
             packed = self.trie.nodes[i]
             d = node_depth(packed)
             byte = node_byte(packed)
+            if not byteset_has(self.path_differing + d - 1, byte):
+                i += node_skip(packed)
+                continue
             target = self.automaton.target(self.path_states[d - 1], byte)
             other = self.automaton.target(self.path_others[d - 1], byte)
             if node_skip(packed) != 1:
@@ -684,6 +691,7 @@ cdef class Builder:
             elif node_skip(packed) > 1:
                 self.path_states[d] = target
                 self.path_others[d] = other
+                self.find_differing(d)
                 self.path_nodes[d] = i
                 self.path_accepts[d] = self.automaton.states[target].accepts
                 self.path_seen[d] = self.path_accepts[d] or self.path_seen[d - 1]
@@ -692,6 +700,15 @@ cdef class Builder:
             i += node_skip(packed)
         self.n_nodes += n
         return True
+
+    cdef int find_differing(self, uint32_t depth) except -1 nogil:
+        """Find the bytes by which the two states on the path at this depth may lead to different states."""
+        cdef uint32_t regex = self.automaton.states[self.path_states[depth]].regex
+        cdef ByteSet* bytes_ = self.path_differing + depth
+        if (without_complements(self.automaton.regexes, regex) != self.automaton.states[self.path_others[depth]].regex
+                or not find_differing(self.automaton.regexes, regex, bytes_)):
+            byteset_fill(bytes_, <uint64_t> -1)
+        return 0
 
     cdef int take_off(self, uint32_t node) except -1 nogil:
         """Discard what was copied from the other part below a node, the node included."""

@@ -4,6 +4,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from earleymask.earley._complements cimport is_inhabited
 from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_SEARCH, R_EMPTY,
@@ -34,13 +35,15 @@ cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
     cdef uint32_t node, byte, target
     cdef ByteSet same, seen
     cdef bint inhabited = False
+    if is_inhabited(nodes, start):
+        nodes.flags[start] |= F_KNOWN_INHABITED
+        return 0
     memset(&found, 0, sizeof(found))
     memset(&visited, 0, sizeof(visited))
     try:
         words_push(&found, start)
         words_push(&found, 0)
         push(&pending, &n_pending, &capacity, NONE)
-        visit_first(&visited, start)
         while n_pending and not inhabited:
             if exceeds(found.n, 2 * MAX_SEARCHED):
                 with gil:
@@ -60,7 +63,9 @@ cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
                         target != R_EMPTY and not nodes.flags[target] & F_SEARCH):
                     inhabited = True
                     break
-                if target != R_EMPTY and not nodes.flags[target] & F_KNOWN_EMPTY and visit_first(&visited, target):
+                if target in (R_EMPTY, start) or nodes.flags[target] & F_KNOWN_EMPTY:
+                    continue
+                if visit_first(&visited, target):
                     push(&pending, &n_pending, &capacity,
                          <uint64_t> nodes.least_length(target, MAX_NESTING) << 32 | (NONE - <uint32_t> found.n))
                     words_push(&found, target)
@@ -113,8 +118,11 @@ cdef uint64_t pop(uint64_t* heap, size_t* n) noexcept nogil:
 
 cdef bint visit_first(Words* visited, uint32_t node) except? -1 nogil:
     """Set the node's bit; return whether it was not set before."""
-    while visited.n <= node >> 5:
-        words_push(visited, 0)
+    cdef size_t n = (node >> 5) + 1, before = visited.n
+    if n > before:
+        reserve(<void**> &visited.data, &visited.capacity, n, sizeof(uint32_t))
+        memset(visited.data + before, 0, (n - before) * sizeof(uint32_t))
+        visited.n = n
     if bits_have(visited.data, node):
         return False
     bits_add(visited.data, node)

@@ -42,6 +42,7 @@ from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_relea
 
 from earleymask.earley._atomic cimport load, publish
 from earleymask.earley._builder cimport MANY_DIFFERENCES
+from earleymask.earley._complements cimport without_complements
 from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
 from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_for
@@ -262,7 +263,7 @@ cdef class Parts:
         cdef uint32_t reach = self.automaton.reach(state)
         if reach and is_wide(self.trie, trie_node) and self.quotient.n_below_higher(reach) < MANY_DIFFERENCES:
             return self.automaton.states[self.automaton.states[state].beyond].regex
-        return self.automaton.without_complements(self.automaton.states[state].regex)
+        return without_complements(self.automaton.regexes, self.automaton.states[state].regex)
 
     # ---- bounds that no token comes near ------------------------------------------------------------------------
 
