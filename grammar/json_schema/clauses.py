@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._meter import tick
+from ..bits import BIT, members
 from ..errors import GrammarLimitError
 from .shapes import ANY_OBJECT, FALSE, TRUE, Clause, ObjectShape
 from .text_sets import Texts
@@ -38,15 +39,16 @@ Key = str | Texts
 
 class Way(NamedTuple):
     """One way in which clauses continue: the value of the member, other terms that include it, and the clauses that
-    remain."""
+    remain, as bits of their numbers."""
 
     value: int
     terms: frozenset[int]
-    left: frozenset[int]
+    left: int
 
 
 class Clauses:
-    """The clauses of one shape of object, and all clauses that remain of them after members. Each has a number."""
+    """The clauses of one shape of object, and all clauses that remain of them after members. Each has a number. A state
+    is a set of clauses that must all hold, as bits of their numbers: it takes a byte for eight clauses."""
 
     def __init__(self, sets: ObjectSets, clauses: Iterable[Clause]) -> None:
         self.sets = sets
@@ -58,7 +60,7 @@ class Clauses:
         self.speaks_of: list[frozenset[str] | None] = []  # by number: the names that a clause is about; None: all keys
         self.endings: dict[int, bool] = {}  # by number: whether the clause holds if no further member comes
         self.within: dict[Texts, frozenset[Texts]] = {}  # sets of keys -> those of `key_sets` that they are within
-        self.followed: dict[tuple[tuple[int, ...], Key, int], list[Way]] = {}
+        self.followed: dict[tuple[int, Key, int], list[Way]] = {}
         self.afters: dict[tuple[int, Key], list[tuple[int, ObjectShape]]] = {}
         clauses = list(clauses)
         self.look_at(clauses)
@@ -103,15 +105,18 @@ class Clauses:
             self.speaks_of.append(None if is_about_all else frozenset(names))
         return number
 
-    def state(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        return tuple(sorted(set(numbers)))
+    def state(self, numbers: Iterable[int]) -> int:
+        state = 0
+        for number in numbers:
+            state |= BIT << number
+        return state
 
-    def shapes(self, state: tuple[int, ...]) -> tuple[Clause, ...]:
-        return tuple([self.known[number] for number in state])
+    def shapes(self, state: int) -> tuple[Clause, ...]:
+        return tuple([self.known[number] for number in members(state)])
 
-    def may_end(self, state: tuple[int, ...]) -> bool:
+    def may_end(self, state: int) -> bool:
         """Whether the clauses hold if no further member comes."""
-        for number in state:
+        for number in members(state):
             known = self.endings.get(number)
             if known is None:
                 known = self.endings[number] = any(map(may_end, self.known[number]))
@@ -119,10 +124,10 @@ class Clauses:
                 return False
         return True
 
-    def passed(self, state: tuple[int, ...], name: str) -> tuple[int, ...] | None:
+    def passed(self, state: int, name: str) -> int | None:
         """Return what remains of the clauses if no member of this name will come; None if they cannot hold then."""
-        found = []
-        for number in state:
+        found = 0
+        for number in members(state):
             about = self.speaks_of[number]
             if about is None or name in about:
                 shapes = [left for shape in self.known[number] if (left := without(shape, name)) is not None]
@@ -131,10 +136,10 @@ class Clauses:
                 if ANY_OBJECT in shapes:
                     continue
                 number = self.number(shapes)
-            found.append(number)
-        return self.state(found)
+            found |= BIT << number
+        return found
 
-    def ways(self, state: tuple[int, ...], key: Key, value: int, left: Callable[[], ObjectShape]) -> list[Way]:
+    def ways(self, state: int, key: Key, value: int, left: Callable[[], ObjectShape]) -> list[Way]:
         """Return the ways in which the clauses continue after a member. The shape beside them demands `value` of it.
         `left`: a function that returns the shape of all members that may still come."""
         known = self.followed.get((state, key, value))
@@ -152,7 +157,7 @@ class Clauses:
             for term, rest in self.after_shape(shape, key):
                 both = self.sets.narrowed(value, term)
                 if not self.sets.algebra.is_nothing(both):
-                    found[Way(both, frozenset((term,)), frozenset((self.number([rest]),)))] = True
+                    found[Way(both, frozenset((term,)), BIT << self.number([rest]))] = True
             if len(found) > MAX_WAYS:
                 raise GrammarLimitError(
                     f"a combination of schemas continues in more than {MAX_WAYS} ways after one member; combine fewer "
@@ -160,16 +165,21 @@ class Clauses:
                 )
         return list(found)
 
-    def make_ways(self, state: tuple[int, ...], key: Key, value: int, apart: bool) -> list[Way] | None:
+    def make_ways(self, state: int, key: Key, value: int, apart: bool) -> list[Way] | None:
         """Return the ways; None if there are too many. apart: whether to make ways with as few common values as
         possible."""
-        found = [Way(value, frozenset(), frozenset())]
-        for number in state:
+        remaining = 0  # clauses about which the member says nothing
+        touched = []
+        for number in members(state):
             tick()
             about = self.speaks_of[number]
             if about is not None and key not in about:
-                found = [way._replace(left=way.left | {number}) for way in found]
-                continue
+                remaining |= BIT << number
+            else:
+                touched.append(number)
+        found = [Way(value, frozenset(), remaining)]
+        for number in touched:
+            tick()
             after = self.after(number, key)
             made: dict[Way, bool] = {}
             for way in found:
@@ -200,19 +210,19 @@ class Clauses:
             free.append(left)
         found = []
         if free:
-            number = self.number(free)
+            bit = BIT << self.number(free)
             value = way.value
             terms = way.terms
-            if number in way.left:
+            if way.left & bit:
                 return [way]
             if apart:
                 for term in demanding:
                     value = sets.narrowed(value, term ^ 1)
                 terms = terms.union([term ^ 1 for term in demanding])
             if not sets.algebra.is_nothing(value):
-                found.append(Way(value, terms, way.left | {number}))
+                found.append(Way(value, terms, way.left | bit))
         for term, shapes in demanding.items():
-            left_then = way.left if ANY_OBJECT in shapes else way.left | {self.number(free + shapes)}
+            left_then = way.left if ANY_OBJECT in shapes else way.left | BIT << self.number(free + shapes)
             found.append(Way(values[term], way.terms | {term}, left_then))
         return found
 
@@ -258,7 +268,7 @@ class Clauses:
             found: dict[tuple[int, ObjectShape], bool] = {}
             for value, left in ways:
                 for way in self.ways(state, key, value, partial(shape._replace, exists=())):
-                    clauses = tuple([self.known[one] for one in sorted(way.left)])
+                    clauses = self.shapes(way.left)
                     found[way.value, left._replace(clauses=clauses)] = True
             ways = list(found)
         return [way for way in ways if way[0] != FALSE]
@@ -314,7 +324,7 @@ def minimal(ways: list[Way]) -> list[Way]:
     if len(ways) == 1:
         return ways
     found: list[Way] = []
-    for way in sorted(ways, key=lambda way: len(way.terms) + len(way.left)):
-        if not any(other.terms <= way.terms and other.left <= way.left for other in found):
+    for way in sorted(ways, key=lambda way: len(way.terms) + way.left.bit_count()):
+        if not any(other.terms <= way.terms and not other.left & ~way.left for other in found):
             found.append(way)
     return found

@@ -14,7 +14,7 @@ cdef class State:
     cdef readonly object size
     cdef readonly object missing
     cdef readonly frozenset others
-    cdef readonly tuple clauses
+    cdef readonly object clauses
 
 
 @cython.final

@@ -74,14 +74,12 @@ class State:
     size: the number of members so far, as far as it matters; 0 only for none.
     missing: bits of the demands for some member that are not met yet.
     others: the keys without a name that have been written.
-    clauses: what remains of the clauses of the shape, as numbers of `Clauses`.
+    clauses: what remains of the clauses of the shape, a state of `Clauses`.
     """
 
     __slots__ = ("clauses", "missing", "others", "passed", "size")
 
-    def __init__(
-        self, passed: int, size: int, missing: int, others: Words = NO_WORDS, clauses: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, passed: int, size: int, missing: int, others: Words = NO_WORDS, clauses: int = 0) -> None:
         self.passed = passed
         self.size = size
         self.missing = missing
@@ -100,7 +98,7 @@ class State:
         )
 
     def __hash__(self) -> int:
-        return hash((self.passed % MODULUS, self.size, self.missing % MODULUS, self.others, self.clauses))
+        return hash((self.passed % MODULUS, self.size, self.missing % MODULUS, self.others, self.clauses % MODULUS))
 
 
 RULES_BYTES = 1000
@@ -262,7 +260,7 @@ class ObjectRules:
         return found
 
     def start(self) -> int:
-        clauses = self.clauses.start if self.clauses is not None else ()
+        clauses = self.clauses.start if self.clauses is not None else 0
         return self.symbol(State(0, 0, (BIT << len(self.shape.exists)) - 1, NO_WORDS, clauses))
 
     def symbol(self, state: State) -> int:
@@ -281,7 +279,9 @@ class ObjectRules:
                 self,
                 state,
                 witness=witness,
-                size=STATE_BYTES + state.passed.bit_length() // 4 + 100 * len(state.others),
+                size=STATE_BYTES
+                + (state.passed.bit_length() + state.clauses.bit_length()) // 4
+                + 100 * len(state.others),
                 untracked=True,  # see `SchemaLoader`
             )
             untrack(self.known)
@@ -313,7 +313,9 @@ class ObjectRules:
         known = self.solved.get(left)
         if known is None:
             shapes = loader.algebra.sets.objects.solutions(left)
-            known = self.solved[left] = loader.engine.add_lazy("solution", ObjectRules.next_solution, self, shapes)
+            known = self.solved[left] = loader.engine.add_lazy(
+                "solution", ObjectRules.next_solution, self, shapes, size=shapes.size()
+            )
         return known
 
     def next_solution(self, shapes: Solutions) -> list[list[int]]:
@@ -333,7 +335,9 @@ class ObjectRules:
         else:
             members = [self.loader.members(shape, 0, self.origin)]
         next(shapes)
-        others = self.loader.engine.add_lazy("other solution", ObjectRules.next_solution, self, shapes)
+        others = self.loader.engine.add_lazy(
+            "other solution", ObjectRules.next_solution, self, shapes, size=shapes.size()
+        )
         return [[others]] if members is None else [members, [others]]
 
     def left(self, state: State) -> ObjectShape:
@@ -397,7 +401,7 @@ class ObjectRules:
                     found.append([*self.loader.before(state.size == 0), self.listed_member(listed, state)])
                     return found
             if not self.required >> state.passed & 1:
-                left: tuple[int, ...] | None = state.clauses
+                left: int | None = state.clauses
                 if self.clauses is not None:
                     left = self.clauses.passed(state.clauses, self.names[state.passed][0])
                 if left is not None:
@@ -540,7 +544,7 @@ class ObjectRules:
             self.add_one(state, key, value, after, found, keys)
             return
         for way in clauses.ways(state.clauses, about, value, partial(self.left, state)):
-            then = State(after.passed, after.size, after.missing, after.others, clauses.state(way.left))
+            then = State(after.passed, after.size, after.missing, after.others, way.left)
             self.add_one(state, key, way.value, then, found, keys)
 
     def add_one(

@@ -52,6 +52,9 @@ MIN_ABSORBED = 16
 MAX_PARTED = 1 << 10
 """The most shapes that are split in search of the next one without clauses. Beyond it, GrammarLimitError is raised."""
 
+NAME_BYTES = 80
+"""Memory of a name of a shape, with its value: an estimate."""
+
 BOTH_TERMS = -1
 """What `narrowed_words` returns for an intersection that has no simpler form."""
 
@@ -287,7 +290,8 @@ class ObjectSets(OfAlgebra):
                 if beyond == ANY_OBJECT:
                     return None
                 if beyond is not None:
-                    left[beyond] = True
+                    # Shapes of many states have the same clauses: most of them are the same shapes, too.
+                    left[part if beyond == part else beyond] = True
         if len(left) == len(clause) and all(map(is_, left, clause)):
             return clause  # shapes with a hundred clauses differ in few of them
         made = tuple(left)
@@ -625,6 +629,10 @@ class Solutions:
         self.sets = sets
         settled = sets.with_clauses(shape._replace(clauses=()), shape.clauses)
         self.waiting = [] if settled is None else [settled]
+
+    def size(self) -> int:
+        """Return about how many bytes the shapes take that wait: they have their names for themselves."""
+        return sum([NAME_BYTES * len(shape.named) + 8 * len(shape.clauses) for shape in self.waiting])
 
     def __iter__(self) -> Iterator[ObjectShape]:
         return self
