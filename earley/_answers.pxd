@@ -115,6 +115,7 @@ cdef class Answers:
     cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil
     cdef uint32_t state_of_item(self, uint32_t state, uint32_t skeleton) except? 0xFFFFFFFF nogil
     cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil
+    cdef bint has_bounds(self, uint32_t state) noexcept nogil
     cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil
     cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil
     cdef bint by_bytes(self, uint32_t node, uint32_t position) except -1 nogil

@@ -34,7 +34,7 @@ from earleymask.earley._chart cimport (
 )
 from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport exceeds, spend_steps
-from earleymask.earley._nodes cimport F_COUNTED, F_ORDERED, F_SEARCH, K_REPEAT
+from earleymask.earley._nodes cimport F_BOUNDED, F_COUNTED, F_ORDERED, F_SEARCH, K_REPEAT
 from earleymask.earley._part cimport ROOT_NODE, folded, part_key
 from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
 from earleymask.earley._rules cimport COVERED, SURE
@@ -63,10 +63,11 @@ cdef enum:
     MANY_POPS = 1 << 16         # words of a level after which it is counted before its end
     STEP = 16                   # the cost of a question or a part by itself, in trie nodes
 
-# The fewest trie nodes below a node at which each terminal is asked by itself.
+# The fewest trie nodes below a node at which each terminal is asked by itself. A single one, such as a string after a
+# blank, is asked below SMALL_NODES: other grammars have it, too.
 # PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
 cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
-# The most descendants of a trie node below which `by_bytes` continues with all live pairs of a position.
+# The most descendants of a trie node below which all live pairs of a position are walked together.
 cdef uint32_t SMALL_NODES = 4 if DEBUG else 200
 # The most nodes that `by_bytes` reaches. White space takes 300 with Llama 3.
 cdef uint64_t MOST_NARROW = 20 if DEBUG else 1 << 10
@@ -356,12 +357,21 @@ cdef class Answers:
             first = place + 1
             end = place + node_skip(nodes[place])
             depth = node_depth(nodes[place])
-        if end - first >= SPLIT_NODES and rests == NULL:
-            if self.lexer.is_narrow(state) and self.by_bytes(place, position):
+        if rests == NULL and end - first >= (SPLIT_NODES if n_terminals(self.lexer, state) > 1 else SMALL_NODES):
+            if not self.has_bounds(state) and self.lexer.is_narrow(state) and self.by_bytes(place, position):
                 return 0
             return self.by_terminal(skeleton, state, place)
         first = self.first_alive(nodes, first, end, position)
         return self.walk(nodes, first, end, depth, position, rests) if first < end else 0
+
+    cdef bint has_bounds(self, uint32_t state) noexcept nogil:
+        """Return whether something in a terminal is repeated up to a bound. The white space around marks is: it is deep,
+        and the same for all schemas."""
+        cdef size_t i
+        for i in range(n_terminals(self.lexer, state)):
+            if self.regexes.flags[node_at(self.lexer, state, i)] & F_BOUNDED:
+                return True
+        return False
 
     cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil:
         """Return the bytes that can come at a position of the template, as in `folded`."""

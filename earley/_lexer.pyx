@@ -33,9 +33,10 @@ cdef enum:
     NARROW = 0
     BROAD = 1
     # A state is narrow if at most so many bytes continue it, at most so many of them alike. Thirty keys of an object rarely
-    # begin with more than 20 different bytes. Digits are 9 or 10 alike: vocabularies have a thousand numbers.
+    # begin with more than 20 different bytes. Digits are 7 to 10 alike (1.7 may begin the greatest double, so 7 can be
+    # unlike the others): vocabularies have a thousand numbers.
     MOST_BYTES = 32
-    MOST_ALIKE = 8
+    MOST_ALIKE = 6
     LIKELY = 0x65               # `e`, which continues nearly all broad states
 
 

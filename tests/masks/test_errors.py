@@ -147,7 +147,7 @@ def test_too_many_lexer_states() -> None:
             walked(matcher)
         along_words()
         assert np.array_equal(filled_at_last(), agreed(other))  # the parts know regexes without the lexer
-        with limits(split_nodes=NEVER):
+        with limits(split_nodes=NEVER, small_nodes=NEVER):
             matcher.accept(tokens.index(b"x"))
             with pytest.raises(LimitError, match="lexer states"):
                 filled(matcher)
