@@ -137,7 +137,7 @@ cdef class Answers:
     cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil
     cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil
     cdef int add_tokens(self, const uint32_t* bits, const uint32_t* tokens, uint32_t n_tokens) except -1 nogil
-    cdef void make_dense(self, Level* level) noexcept nogil
+    cdef int make_dense(self, Level* level) except -1 nogil
     cdef uint32_t record(self) except? 0xFFFFFFFF nogil
     cdef int group_marks(self, Level* level) except -1 nogil
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil

@@ -272,12 +272,7 @@ cdef class Answers:
             with gil:
                 raise LimitError(f"mask: more than {MAX_LEVELS} questions within one another")
         level = self.levels + self.depth
-        if level.bits == NULL:
-            level.bits = <uint32_t*> calloc(<size_t> self.trie.n_words + 1, sizeof(uint32_t))
-            if level.bits == NULL:
-                with gil:
-                    raise MemoryError("mask")
-        elif level.dense:                               # an error has left it so
+        if level.dense:                                 # an error has left it so
             memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
         level.dense = False
         level.shared = NULL
@@ -712,7 +707,7 @@ cdef class Answers:
         # PERF: the first bitmap is not copied. Inside a string an answer is the part of the string, which all grammars
         # share, and a few tokens that end it. To copy, unite and hash 16 KB for each took half of the time of such answers.
         cdef Level* level = self.levels + self.depth - 1
-        cdef uint32_t* united = level.bits
+        cdef uint32_t* united
         cdef size_t w
         words_extend(&level.tokens, tokens, n_tokens)
         if bits == NULL or bits == level.shared:
@@ -721,16 +716,23 @@ cdef class Answers:
             level.shared = bits
             return 0
         self.make_dense(level)
+        united = level.bits
         for w in range(self.trie.n_words):
             united[w] |= bits[w]
         return 0
 
-    cdef void make_dense(self, Level* level) noexcept nogil:
+    cdef int make_dense(self, Level* level) except -1 nogil:
         """Copy the bitmap of a level, if it has one, so that tokens can be added to it."""
+        if level.bits == NULL:                          # PERF: most grammars have few answers of many tokens
+            level.bits = <uint32_t*> calloc(<size_t> self.trie.n_words + 1, sizeof(uint32_t))
+            if level.bits == NULL:
+                with gil:
+                    raise MemoryError("mask")
         if level.shared != NULL:
             memcpy(level.bits, level.shared, self.trie.n_words * sizeof(uint32_t))
             level.shared = NULL
         level.dense = True
+        return 0
 
     cdef uint32_t record(self) except? 0xFFFFFFFF nogil:
         """Enter the answer of the topmost level and return its index."""
