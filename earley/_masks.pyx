@@ -460,9 +460,7 @@ cdef class Masks:
 
     cdef int find_doubtful(self, uint32_t which) except -1:
         cdef Engine engine = self.engine()
-        cdef dict known = self.users.doubtful
         cdef Doubtful found
-        cdef Regexes regexes
         if engine.doubtful is None:
             raise ValueError("a grammar with followed terminals must say which tokens are doubtful: call Engine.set_doubtful")
         if self.n_described != self.answers.rules.n_described:
@@ -470,11 +468,7 @@ cdef class Masks:
             self.doubtful.clear()
             self.n_described = self.answers.rules.n_described
         describe, make = engine.doubtful
-        description = describe()
-        found = known.get((make, description, which))
-        if found is None:
-            regexes = Regexes()
-            found = known[make, description, which] = Doubtful(self.trie, regexes, make(regexes, description)[which])
+        found = self.answers.parts.doubtful_tokens(make, describe(), which)
         self.doubtful.append(found)
         self.doubtful_tokens[which] = &found.tokens
         return 0

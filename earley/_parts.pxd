@@ -4,6 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._automaton cimport Automaton
 from earleymask.earley._builder cimport Builder
+from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._families cimport Families
 from earleymask.earley._late_exits cimport LateExits
 from earleymask.earley._locks cimport Lock
@@ -73,6 +74,7 @@ cdef class Parts:
     cdef uint32_t wider(self, uint32_t trie_node, uint32_t state) except? 0xFFFFFFFF nogil
     # Enter a part, which is owned by this table from then on; on an error it is freed.
     cdef int enter(self, Part* part) except -1 nogil
+    cpdef Doubtful doubtful_tokens(self, make, description, size_t which)
 
     cdef void free_parts(self) noexcept nogil
     cdef Part* unbounded(self, uint32_t trie_node, uint32_t regex) except? NULL nogil

@@ -43,6 +43,7 @@ from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_relea
 from earleymask.earley._atomic cimport load, publish
 from earleymask.earley._builder cimport MANY_DIFFERENCES
 from earleymask.earley._complements cimport without_complements
+from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
 from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_for
@@ -334,6 +335,17 @@ cdef class Parts:
 
     # ---- users --------------------------------------------------------------------------------------------------
 
+    cpdef Doubtful doubtful_tokens(self, make, description, size_t which):
+        """Return the tokens that match one of the regexes that `make` returns for a description, see
+        `Engine.set_doubtful`. They are found once for all grammars."""
+        cdef dict known = self.users.doubtful
+        cdef Regexes regexes
+        found = known.get((make, description, which))
+        if found is None:
+            regexes = Regexes()
+            found = known[make, description, which] = Doubtful(self.trie, regexes, make(regexes, description)[which])
+        return found
+
     def living_users(self) -> list:
         return [user for user in [reference() for reference in list(self.users.masks.values())] if user is not None]
 
@@ -352,6 +364,7 @@ cdef class Parts:
             "parts_unbounded": self.n_unbounded,
             "parts_dropped": self.users.n_dropped,
             "rests_made": self.rests.n_made,
+            "doubtful_lists": len(self.users.doubtful),
             "part_nodes_visited": self.builder.n_nodes,
             "automaton_states": self.automaton.n_states,
             "automaton_regexes": self.automaton.regexes.nodes.n,

@@ -157,8 +157,8 @@ def prepare(
     Call it once per vocabulary when the server starts. The masks are the same without it. Several threads may call it;
     a repeated call takes a millisecond or two.
 
-    With tekken or Llama 3 it takes about 60 ms and keeps 28 MB: 22 of parts, 6 of the quotient of the trie. From a file
-    of 11 MB it takes 13 ms. The first call of a process takes some 40 ms more: it imports what reads Lark grammars and
+    With tekken or Llama 3 it takes about 70 ms and keeps 28 MB: 22 of parts, 6 of the quotient of the trie. From a file
+    of 11 MB it takes some 23 ms. The first call of a process takes some 40 ms more: it imports what reads Lark grammars and
     JSON Schemas, reads the lists of terminals and formats, and computes the vocabulary's fingerprint. A terminal
     that is not listed adds 0.1 to 3 ms to the first masks that need it, whether `prepare` was called or not.
     docs/performance.md shows what `prepare` saves.
@@ -192,6 +192,7 @@ def prepare(
         preparation, damage = _from_folder(folder, vocabulary, engine)
         if damage:
             warnings.warn(f"{damage}; the file was replaced by a new one", RuntimeWarning, stacklevel=2)
+    _find_doubtful(vocabulary)
     if memory is not None:
         trie.learned.set_memory(memory)
     return {"built": preparation.n_built, "taken": preparation.n_taken, "known": preparation.n_known}
@@ -220,6 +221,16 @@ def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine:
     if damage or preparation.n_built or not path.exists():
         prebuilt.save(folder, fingerprint, preparation.arrays())
     return preparation, damage
+
+
+def _find_doubtful(vocabulary: Vocabulary) -> None:
+    """Find the tokens that are tried one by one where keys may have any name."""
+    from .grammar.json_schema.doubtful import KEYS, doubtful_nodes
+
+    for keys_may_run_out in (False, True):
+        described = (False, False, False, keys_may_run_out, False, False)
+        for which in (0, 1 + KEYS):  # outside of keys, and within them
+            vocabulary.trie.learned.doubtful_tokens(doubtful_nodes, described, which)
 
 
 @cache

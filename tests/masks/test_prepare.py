@@ -170,6 +170,26 @@ def test_formats_are_prepared() -> None:
             assert learned.n_built - before < 5, (name, text)
 
 
+@pytest.mark.parametrize(
+    "schema", [{"properties": {"a": {}}}, {"patternProperties": {"^[ab]$": {}}, "additionalProperties": False}]
+)
+def test_tokens_that_are_tried_one_by_one_are_found_before(schema: dict[str, object]) -> None:
+    """Along an object, no list of tokens is made that depends on the vocabulary alone."""
+    n_lists = []
+    for is_prepared in (True, False):
+        vocabulary = made_up()
+        if is_prepared:
+            prepare(vocabulary)
+        matcher = Matcher(Grammar.from_json_schema({"type": "object", **schema}), vocabulary)
+        filled(matcher)
+        before = vocabulary.stats()["doubtful_lists"]
+        for byte in b'{"b":1,"a':
+            assert matcher.accept(cut(vocabulary, chr(byte))[0])
+            filled(matcher)
+        n_lists.append(vocabulary.stats()["doubtful_lists"] - before)
+    assert n_lists[0] == 0 < n_lists[1]
+
+
 def test_again_is_cheap() -> None:
     vocabulary = made_up()
     first = prepare(vocabulary)
