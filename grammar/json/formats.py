@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ...trie.errors import EarleymaskError
 from ..regex.ast import And, Chars, Concat, EcmaPattern, Literal, Node, Not, Repeat, Union
+from ..regex.lower import RECURRING, Lowered
 from ..regex.python import parse
 
 if TYPE_CHECKING:
@@ -75,9 +76,10 @@ def tree(name: str, draft: str = "2020-12") -> Node | None:
     reason = REFUSED.get(name)
     if reason is not None:
         raise FormatRefusal(name, reason)
-    if name == "relative-json-pointer":
-        return _relative_json_pointer(draft == "2020-12")
-    return _MAKERS[name]()
+    made = _relative_json_pointer(draft == "2020-12") if name == "relative-json-pointer" else _MAKERS[name]()
+    if made not in RECURRING:
+        RECURRING[made] = Lowered(made, recurs=True)
+    return made
 
 
 # Dates and times: RFC 3339, section 5.6, appendix A (duration) and C (leap years)

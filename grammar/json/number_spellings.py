@@ -127,7 +127,7 @@ def _weight(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> int:
 @kept_by_weight(KEPT_STATES, _weight)
 def lowered_numbers(numbers: NumberSet, spelling: NumberStyle) -> Lowered:
     """Return what `number_tree` returns, with its regex nodes if several grammars have had it."""
-    return Lowered(number_tree(numbers, spelling))
+    return Lowered(number_tree(numbers, spelling), recurs=False)
 
 
 @kept_by_weight(KEPT_STATES, _weight)

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._meter import tick
 from ..loading import PIECE, in_order, pieces
-from ..regex.ast import Node, Repeat
+from ..regex.ast import Repeat
 from ..regex.choices import node_of
-from ..regex.lower import Lowered, lower
+from ..regex.lower import Lowered
 from ..regex.python import parse
 from .reader import loads
 
@@ -76,18 +76,18 @@ def _itself(style: Style) -> str:
 def _any_text(style: Style) -> Lowered:
     """Return the texts between the quotes of any string."""
     if not style.surrogates:
-        return Lowered(Repeat(_character(style), 0, None))
+        return Lowered(Repeat(_character(style).tree, 0, None), recurs=True)
     if not style.shortest:
         digits = "u[0-9a-fA-F]{4}"
     elif style.ascii:
         digits = f"{_CONTROL}|u007f|u(?:00[89a-f]|0[1-9a-f][0-9a-f]|[1-9a-f][0-9a-f]{{2}})[0-9a-f]"
     else:
         digits = _CONTROL  # a lone surrogate has no such spelling
-    return Lowered(parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))*"))
+    return Lowered(parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))*"), recurs=True)
 
 
 @cache
-def _character(style: Style) -> Node:
+def _character(style: Style) -> Lowered:
     """Return all spellings of any one character. A pair of surrogates is one character; a lone surrogate is none."""
     # Each byte selects the alternative: then the engine counts characters (`earley/_families`).
     x = _HEX[style.shortest]
@@ -99,7 +99,7 @@ def _character(style: Style) -> Node:
         digits = f"u(?:00(?:0[0-7be-f]|1[0-9a-f]|7f|[89a-f]{x})|0[1-9a-f]{x}{{2}}|[1-9abcef]{x}{{3}}|{beyond})"
     else:
         digits = _CONTROL
-    return parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))")
+    return Lowered(parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))"), recurs=True)
 
 
 def any_text(regexes: Regexes, style: Style) -> int:
@@ -109,7 +109,7 @@ def any_text(regexes: Regexes, style: Style) -> int:
 
 def text_of_length(least: int, most: int | None, regexes: Regexes, style: Style) -> int:
     """Return the node of any text of `least` to `most` code points; `most` None means no upper bound."""
-    return lower(Repeat(_character(style), least, most), regexes)
+    return regexes.repeat(_character(style).into(regexes), least, most)
 
 
 def spelled_literal(text: str, regexes: Regexes, style: Style) -> int:

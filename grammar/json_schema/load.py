@@ -662,7 +662,7 @@ def marks(options: Options, level: int | None = None) -> dict[str, Lowered]:
         patterns["first"] = first
     if whitespace == "any" and options.max_whitespace:
         patterns["around"] = f"[ \\t\\n\\r]{{1,{options.max_whitespace}}}"
-    return {name: Lowered(parse(pattern)) for name, pattern in patterns.items()}
+    return {name: Lowered(parse(pattern), recurs=True) for name, pattern in patterns.items()}
 
 
 def _exactly(text: str) -> str:

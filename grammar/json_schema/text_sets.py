@@ -17,7 +17,7 @@ from ..loading import in_order, pieces
 from ..regex.ast import And, Chars, Literal, Node, Not, Repeat, Union
 from ..regex.choices import node_of
 from ..regex.codepoints import ALL
-from ..regex.lower import lower
+from ..regex.lower import RECURRING, lower
 
 Words = frozenset[str]
 
@@ -237,7 +237,9 @@ class Texts:
             body = Texts(None, self.least, self.most, self.trees).node(regexes, style, own)
             return regexes.difference(body, spelled_words(self.but, regexes, style))
         if self.trees:
-            return spelled(lower(self.tree(), regexes), regexes, style)
+            tree = self.tree()
+            known = RECURRING.get(tree)
+            return spelled(lower(tree, regexes) if known is None else known.into(regexes), regexes, style)
         if self.least or self.most is not None:
             return text_of_length(self.least, self.most, regexes, style)
         return any_text(regexes, style)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MAX_NODES = 1 << 20
 """The most nodes that one terminal may have. A node counts as often as it occurs. Beyond it, LimitError is raised."""
 
-MAX_KEPT = 1 << 10
+MAX_KEPT = 1 << 11
 """The most regex nodes that are kept with a tree, see `Lowered`."""
 
 LEVELS = MAX_DEPTH // 100
@@ -122,14 +122,15 @@ def lower_shared(node: Node, regexes: Regexes) -> int:
 class Lowered:
     """The tree of a plain terminal that many grammars have, as `lower_shared` takes it, and its regex nodes.
 
-    The second grammar leaves the nodes in an arena of their own, and later ones adopt them.
+    The first grammar leaves the nodes in an arena of their own, and later ones adopt them. If the tree is a stranger's
+    (`recurs` false), the second grammar does so.
     """
 
-    __slots__ = ("_is_known", "_nodes", "tree")
+    __slots__ = ("_nodes", "_recurs", "tree")
 
-    def __init__(self, tree: Node) -> None:
+    def __init__(self, tree: Node, recurs: bool) -> None:
         self.tree = tree
-        self._is_known = False
+        self._recurs = recurs
         self._nodes: tuple[Regexes, int] | None = None
 
     def into(self, regexes: Regexes) -> int:
@@ -139,11 +140,15 @@ class Lowered:
             return int(Adopter(regexes).copy(*nodes))
         before = regexes.n_nodes
         made = lower_shared(self.tree, regexes)
-        if self._is_known and regexes.n_nodes - before <= MAX_KEPT:
+        if self._recurs and regexes.n_nodes - before <= MAX_KEPT:
             arena = Regexes()
             self._nodes = arena, lower_shared(self.tree, arena)
-        self._is_known = True
+        self._recurs = True
         return made
+
+
+RECURRING: dict[Node, Lowered] = {}
+"""Trees of terminals that many grammars have, such as the formats of JSON Schema, and what keeps their regex nodes."""
 
 
 def is_lazy(node: Node) -> bool:

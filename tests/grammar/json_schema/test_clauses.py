@@ -191,8 +191,8 @@ def branch(**values: int | None) -> dict[str, Any]:
 
 
 def test_a_limit_on_time_loses_no_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the time runs out while a first mask is made, the same call succeeds when there is time, and allows the
-    same tokens."""
+    """Wherever the time runs out while the first mask within an object is made, the same call succeeds when there is
+    time, and allows the same tokens."""
     monkeypatch.setattr(schema_object_sets, "MAX_OPENED", 1)
     monkeypatch.setattr(schema_clauses, "MAX_FREE", 1)
     tick = Tick()
@@ -223,6 +223,7 @@ def test_a_limit_on_time_loses_no_solution(monkeypatch: pytest.MonkeyPatch) -> N
         matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
         tick.n_calls, tick.fails_at = 0, fails_at
         try:
+            matcher.accept(ord("{"))
             matcher.mask()
         except earleymask.LimitError:
             n_failed += 1

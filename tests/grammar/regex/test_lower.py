@@ -17,9 +17,11 @@ from earleymask.earley._adopt import Adopter
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
+from earleymask.grammar.json.formats import NAMES, REFUSED
+from earleymask.grammar.json.formats import tree as format_tree
 from earleymask.grammar.regex.ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union
 from earleymask.grammar.regex.lookbehind import MAX_COPIES
-from earleymask.grammar.regex.lower import Lowered, is_lazy, lower
+from earleymask.grammar.regex.lower import RECURRING, Lowered, is_lazy, lower
 from earleymask.grammar.regex.program import MAX_INSTRUCTIONS
 from earleymask.grammar.regex.python import MAX_NESTING, parse
 from support.naive_regexes import NaiveRegexes
@@ -55,8 +57,8 @@ def matched(pattern: str, texts: list[str], flags: str, lazy: bool) -> list[str]
 
 
 def test_each_arena_gets_the_nodes_of_a_tree_that_many_have() -> None:
-    """The first one lowers the tree, the second one leaves nodes for others, and they adopt these."""
-    tree = Lowered(parse(r'(?:[^"\\]|\\u[0-9a-f]{4})*(?:ab|a){2,3}'))
+    """One lowers the tree and leaves nodes for others, which adopt these."""
+    tree = Lowered(parse(r'(?:[^"\\]|\\u[0-9a-f]{4})*(?:ab|a){2,3}'), recurs=False)
     texts = ["", "a", "aa", "abab", '"aa', "éab€a", "\\u00e9aa", "\\u00e9a", "aaab"]
     wanted = [text for text in texts if re.fullmatch(r'(?:[^"\\]|\\u[0-9a-f]{4})*(?:ab|a){2,3}', text)]
     for _ in range(4):
@@ -360,3 +362,14 @@ def test_is_lazy():
     assert is_lazy(parse("a{2}?"))
     assert not is_lazy(Behind(Chars(()), True, 0))
     assert not is_lazy(Union((Literal("a"), Literal("bc"))))
+
+
+@pytest.mark.parametrize(
+    "name", sorted({name for names in NAMES.values() for name in names} - REFUSED.keys() - {"regex"})
+)
+def test_formats_are_plain(name: str) -> None:
+    """`Lowered` lowers and adopts the trees of formats, and gets what `lower` returns."""
+    tree = format_tree(name, next(draft for draft, names in NAMES.items() if name in names))
+    assert tree is not None
+    regexes = Regexes()
+    assert Lowered(tree, recurs=True).into(regexes) == lower(tree, regexes) == RECURRING[tree].into(regexes)
