@@ -13,12 +13,13 @@ A way is dropped if its demands, on the value and on the rest, include those of 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...earley._large import untrack
 from ...earley._meter import tick
 from ..bits import BIT, members
 from ..errors import GrammarLimitError
-from .shapes import ANY_OBJECT, FALSE, TRUE, Clause, ObjectShape
+from .shapes import ANY_OBJECT, FALSE, TRUE, Clause, ObjectShape, Untracked
 from .text_sets import Texts
 
 if TYPE_CHECKING:
@@ -37,18 +38,23 @@ Key = str | Texts
 """A name, or a set of keys about which all clauses demand the same."""
 
 
-class Way(NamedTuple):
-    """One way in which clauses continue: the value of the member, other terms that include it, and the clauses that
-    remain, as bits of their numbers."""
-
+class _Way(NamedTuple):
     value: int
     terms: frozenset[int]
     left: int
 
 
+class Way(Untracked, _Way):
+    """One way in which clauses continue: the value of the member, other terms that include it, and the clauses that
+    remain, as bits of their numbers."""
+
+
 class Clauses:
     """The clauses of one shape of object, and all clauses that remain of them after members. Each has a number. A state
-    is a set of clauses that must all hold, as bits of their numbers: it takes a byte for eight clauses."""
+    is a set of clauses that must all hold, as bits of their numbers: it takes a byte for eight clauses.
+
+    Garbage collections do not visit what is remembered: eight clauses may continue in a hundred thousand ways.
+    """
 
     def __init__(self, sets: ObjectSets, clauses: Iterable[Clause]) -> None:
         self.sets = sets
@@ -142,12 +148,13 @@ class Clauses:
     def ways(self, state: int, key: Key, value: int, left: Callable[[], ObjectShape]) -> list[Way]:
         """Return the ways in which the clauses continue after a member. The shape beside them demands `value` of it.
         `left`: a function that returns the shape of all members that may still come."""
-        known = self.followed.get((state, key, value))
+        asked = (state, key, value)
+        known = self.followed.get(asked)
         if known is None:
             known = self.make_ways(state, key, value, False) or self.make_ways(state, key, value, True)
             if known is None:
                 return self.parted(left(), key, value)
-            self.followed[state, key, value] = known
+            remember(self.followed, asked, known)
         return known
 
     def parted(self, left: ObjectShape, key: Key, value: int) -> list[Way]:
@@ -228,10 +235,13 @@ class Clauses:
 
     def after(self, number: int, key: Key) -> list[tuple[int, ObjectShape]]:
         """Return pairs: what a shape of the clause demands of the member's value, and what of the members after it."""
-        known = self.afters.get((number, key))
+        asked = (number, key)
+        known = self.afters.get(asked)
         if known is None:
             known = [way for shape in self.known[number] for way in self.after_shape(shape, key)]
-            self.afters[number, key] = known
+            for way in known:
+                untrack(way)
+            remember(self.afters, asked, known)
         return known
 
     def after_shape(self, shape: ObjectShape, key: Key) -> list[tuple[int, ObjectShape]]:
@@ -278,6 +288,14 @@ class Clauses:
         if isinstance(key, str):
             return keys.has(key)
         return keys.words is None and keys in self.within[key]
+
+
+def remember(known: dict[Any, list[Any]], asked: tuple[Any, ...], answer: list[Any]) -> None:
+    """Enter an answer that garbage collections need not visit."""
+    untrack(asked)
+    untrack(answer)
+    known[asked] = answer
+    untrack(known)
 
 
 def simple(shape: ObjectShape) -> ObjectShape:
