@@ -70,6 +70,7 @@ cdef class Answers:
     # scratch
     cdef Level* levels
     cdef size_t depth, n_levels
+    cdef size_t n_bitmaps           # of levels
     cdef Words waiting, state_words
     cdef Words agenda               # trie node, position of the template; of all `by_bytes` that are at work
     cdef uint64_t n_reached         # trie nodes that `by_bytes` has reached

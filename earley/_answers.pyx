@@ -176,7 +176,7 @@ cdef class Answers:
             self.visited = Map()
         for i in range(self.n_levels):
             free_level(self.levels + i)
-        self.n_levels = self.level_bytes = 0
+        self.n_levels = self.n_bitmaps = self.level_bytes = 0
         free(self.visits)
         self.visits = NULL
         self.n_visits = self.visits_capacity = 0
@@ -360,8 +360,8 @@ cdef class Answers:
         return self.walk(nodes, first, end, depth, position, rests) if first < end else 0
 
     cdef bint has_bounds(self, uint32_t state) noexcept nogil:
-        """Return whether something in a terminal is repeated up to a bound. The white space around marks is: it is deep,
-        and the same for all schemas."""
+        """Return whether something in a terminal is repeated up to a bound of FAR or more. The white space around marks is:
+        it is deep, and the same for all schemas."""
         cdef size_t i
         for i in range(n_terminals(self.lexer, state)):
             if self.regexes.flags[node_at(self.lexer, state, i)] & F_BOUNDED:
@@ -728,6 +728,7 @@ cdef class Answers:
             if level.bits == NULL:
                 with gil:
                     raise MemoryError("mask")
+            self.n_bitmaps += 1
         if level.shared != NULL:
             memcpy(level.bits, level.shared, self.trie.n_words * sizeof(uint32_t))
             level.shared = NULL
@@ -877,7 +878,7 @@ cdef class Answers:
                 + self.visited.n_bytes() + self.visits_capacity * sizeof(uint64_t) + self.level_bytes
                 + self.n_entries * sizeof(Answer) + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
                 + self.template.n_listed * sizeof(Step) + self.template.first_steps.n * sizeof(uint32_t)
-                + self.n_levels * self.trie.n_words * sizeof(uint32_t))
+                + self.n_bitmaps * self.trie.n_words * sizeof(uint32_t))
 
     def stats(self) -> dict[str, int]:
         return {

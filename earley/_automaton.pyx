@@ -14,7 +14,7 @@ from earleymask.earley._escaped cimport make_escaped
 from earleymask.earley._far_bounds cimport farthest, without_far
 from earleymask.earley._nodes cimport (
     E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_BOUNDED, F_NULLABLE, F_ORDERED, K_AND, K_BYTES, K_CHAR, K_CONCAT,
-    K_ESCAPED, K_NOT, K_REPEAT, K_TAIL, K_UNION, R_EMPTY, R_EPSILON, kind_of, nullable,
+    K_ESCAPED, K_REPEAT, K_TAIL, K_UNION, R_EMPTY, nullable,
 )
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_and_not, byteset_fill, byteset_has, byteset_or, lowest_bit, reserve, sequence, sequence_length,

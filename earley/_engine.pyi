@@ -230,6 +230,10 @@ class Engine:
         """Symbols that texts have added since the grammar was finished. They live as long as the engine."""
 
     @property
+    def is_half_full(self) -> bool:
+        """Whether texts have added half of the bytes that they may add before `load_bytes` refuses more."""
+
+    @property
     def n_productions(self) -> int:
         """Productions of all nonterminals."""
 

@@ -338,6 +338,13 @@ cdef class Engine:
         return self.rules.n_symbols - self.n_base_symbols if self.lexer is not None else 0
 
     @property
+    def is_half_full(self) -> bool:
+        """Whether texts have added half of the bytes that they may add before `load_bytes` refuses more."""
+        if self.lexer is None:
+            return False
+        return 2 * (self.rules.n_bytes() - self.n_base_rule_bytes) > self.regexes.meter.most_rule_bytes - self.n_base_rule_bytes
+
+    @property
     def n_productions(self) -> int:
         """Productions of all nonterminals."""
         return self.rules.n_productions

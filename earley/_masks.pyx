@@ -36,7 +36,6 @@ from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_accepted, next_state
 from earleymask.earley._meter cimport let_others_run, turn_is_due
 from earleymask.earley._parts cimport Parts, Users
-from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport (
     NONE, copy_of, lowest_bit, reserve, sequence, sequence_length, sort_unique, words_extend, words_free,
     words_push,

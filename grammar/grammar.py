@@ -408,8 +408,9 @@ class Grammar:
         return self._engine
 
     def _renewed(self) -> Engine:
-        """Return the engine for a new matcher: a new one if texts have added more than MAX_ADDED symbols."""
-        if self._engine.n_added > MAX_ADDED:
+        """Return the engine for a new matcher: a new one if texts have added more than MAX_ADDED symbols, or so many
+        bytes that a text might be refused."""
+        if self._engine.n_added > MAX_ADDED or self._engine.is_half_full:
             object.__setattr__(self, "_engine", self._again()._engine)
         return self._engine
 

@@ -51,7 +51,7 @@ class Way(Untracked, _Way):
 
 class Clauses:
     """The clauses of one shape of object, and all clauses that remain of them after members. Each has a number. A state
-    is a set of clauses that must all hold, as bits of their numbers: it takes a byte for eight clauses.
+    is a set of clauses that must all hold, as bits of their numbers: it takes a byte for eight clauses that are known.
 
     Garbage collections do not visit what is remembered: eight clauses may continue in a hundred thousand ways.
     """

@@ -123,7 +123,7 @@ class Lowered:
     """The tree of a plain terminal that many grammars have, as `lower_shared` takes it, and its regex nodes.
 
     The first grammar leaves the nodes in an arena of their own, and later ones adopt them. If the tree is a stranger's
-    (`recurs` false), the second grammar does so.
+    (`recurs` false), the second call does so.
     """
 
     __slots__ = ("_nodes", "_recurs", "tree")

@@ -255,3 +255,33 @@ def test_clauses_of_a_single_shape_are_kept_beside_others() -> None:
     ]
     assert {text: accepts(grammar, text) for text in texts} == {text: oracle.accepts(text) for text in texts}
     assert any(map(oracle.accepts, texts)) and not all(map(oracle.accepts, texts))
+
+
+def test_a_grammar_is_made_anew_before_texts_have_added_all_that_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The states of objects with many clauses are few and large: `load_bytes` is met before the number of symbols."""
+    names = [f"{letter}{i}" for i in range(10) for letter in "ab"]
+    schema = {
+        "type": "object",
+        "properties": {name: {"const": 1} for name in names},
+        "additionalProperties": False,
+        "allOf": [{"anyOf": [{"required": [f"a{i}", f"b{(i * 7 + j) % 10}"]} for i in range(10)]} for j in range(3)],
+    }
+
+    def along_texts() -> int:
+        """Make the masks of texts with random members; return how many engines were used."""
+        rng = Random(1)
+        grammar = Grammar.from_json_schema(schema, property_order="any", limits=earleymask.Limits(load_bytes=16 << 20))
+        engines = []
+        for _ in range(20):
+            matcher = Matcher(grammar, BYTES)
+            engines += [grammar.engine] if grammar.engine not in engines else []
+            for byte in ("{" + ",".join(f'"{name}":1' for name in rng.sample(names, 10))).encode():
+                matcher.mask()
+                if not matcher.accept(byte):
+                    break
+        return len(engines)
+
+    assert along_texts() > 1
+    monkeypatch.setattr(Grammar, "_renewed", lambda self: self.engine)
+    with pytest.raises(earleymask.LimitError, match="load_bytes"):
+        along_texts()
