@@ -340,9 +340,10 @@ cdef class Engine:
     @property
     def is_half_full(self) -> bool:
         """Whether texts have added half of the bytes that they may add before `load_bytes` refuses more."""
+        cdef size_t base = self.n_base_rule_bytes
         if self.lexer is None:
             return False
-        return 2 * (self.rules.n_bytes() - self.n_base_rule_bytes) > self.regexes.meter.most_rule_bytes - self.n_base_rule_bytes
+        return 2 * (max(self.rules.n_bytes(), base) - base) > self.regexes.meter.most_rule_bytes - base
 
     @property
     def n_productions(self) -> int:
