@@ -796,7 +796,7 @@ cdef class Answers:
         if index != NONE:
             return self.my_parts[index]
         n_nodes = self.parts.builder.n_nodes
-        part = self.parts.part(node, self.regexes, regex, &self.adopted)
+        part = self.parts.part(node, self.regexes, regex, &self.adopted, GROWTH)
         self.spend(STEP + self.parts.builder.n_nodes - n_nodes)
         self.look_at_memory()
         reserve(<void**> &self.my_parts, &self.my_parts_capacity, <size_t> part.index + 1, sizeof(Part*))

@@ -23,23 +23,27 @@ cdef enum:
 cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
     """Derive until a nullable node is found. If there is none, all nodes that were visited match nothing.
 
-    The node that seems to need the fewest bytes (`least_length`) comes first, and among equals the one found last:
-    usually a matching string is found by reading on and on, while there can be exponentially many states near the
-    start. A mere depth-first search went along a thousand letters for `[a-z]{1,1000}@b`.
+    By turns the node that promises most and the oldest one come next. The former seems to need the fewest bytes
+    (`least_length`), and among equals it was found last: usually a matching string is found by reading on and on, while
+    there can be exponentially many states near the start. A mere depth-first search went along a thousand letters for
+    `[a-z]{1,1000}@b`. The latter finds short strings where promises mislead: of `0.3e1`, a number of at least 3, each
+    condition demands one byte more after the `e`, so the search went along hundreds of digits before it.
     """
     cdef Words found                    # node, index of the node from which it was reached
     cdef uint64_t* pending = NULL       # a heap: least length, indexes into `found` from the last one
     cdef size_t n_pending = 0, capacity = 0
     cdef Words visited                  # a bit for each node; for this search only, because K_ESCAPED nodes start others within it
-    cdef size_t i, j
+    cdef Words derived                  # a bit for each index of `found` from which the search has gone on
+    cdef size_t i, j, oldest = 0
     cdef uint32_t node, byte, target
     cdef ByteSet same, seen
-    cdef bint inhabited = False
+    cdef bint inhabited = False, is_oldest = False
     if is_inhabited(nodes, start):
         nodes.flags[start] |= F_KNOWN_INHABITED
         return 0
     memset(&found, 0, sizeof(found))
     memset(&visited, 0, sizeof(visited))
+    memset(&derived, 0, sizeof(derived))
     try:
         words_push(&found, start)
         words_push(&found, 0)
@@ -50,7 +54,14 @@ cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
                     raise LimitError(f"deciding whether a terminal can still match: more than {MAX_SEARCHED} regex "
                                      "states; simplify its lookarounds or complements")
             spend_steps(nodes.meter, 64)
-            i = NONE - <uint32_t> pop(pending, &n_pending)
+            if is_oldest:
+                i = oldest
+                oldest += 2
+            else:
+                i = NONE - <uint32_t> pop(pending, &n_pending)
+            is_oldest = not is_oldest and oldest < found.n
+            if not visit_first(&derived, <uint32_t> i):
+                continue
             node = found.data[i]
             byteset_fill(&seen, 0)
             for byte in range(256):
@@ -79,6 +90,7 @@ cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
             for j in range(0, found.n, 2):
                 nodes.flags[found.data[j]] |= F_KNOWN_EMPTY
     finally:
+        words_free(&derived)
         words_free(&visited)
         words_free(&found)
         free(pending)
@@ -117,7 +129,7 @@ cdef uint64_t pop(uint64_t* heap, size_t* n) noexcept nogil:
 
 
 cdef bint visit_first(Words* visited, uint32_t node) except? -1 nogil:
-    """Set the node's bit; return whether it was not set before."""
+    """Set the bit of this number; return whether it was not set before."""
     cdef size_t n = (node >> 5) + 1, before = visited.n
     if n > before:
         reserve(<void**> &visited.data, &visited.capacity, n, sizeof(uint32_t))

@@ -59,7 +59,7 @@ cdef class Parts:
 
     # Each of these takes the lock:
     # The part of `node` of another arena below `trie_node`. `adopted` remembers the arena's nodes.
-    cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil
+    cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted, size_t room) except NULL nogil
     # Find the late exits of a part: fills `part.live`.
     cdef int need_live(self, Part* part) except -1 nogil
     # The rests that begin with exits.bytes[k]; `exits` are those of the part or its `live`.

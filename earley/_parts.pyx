@@ -140,12 +140,15 @@ cdef class Parts:
         if self.trie.learned is self:
             self.trie.learned = Parts(self.trie, before=self)
 
-    cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil:
+    cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted, size_t room) except NULL nogil:
+        """Return the part, which may add regexes of `room` bytes. Raises LimitError beyond them."""
         self.acquire()
         try:
             go_on(self.automaton.regexes.meter, regexes.meter)
+            self.automaton.regexes.meter.most_grammar_bytes = self.automaton.regexes.n_bytes() + room
             return self.find_or_build(trie_node, self.automaton.adopter.adopt(regexes, node, adopted))
         finally:
+            self.automaton.regexes.meter.most_grammar_bytes = NO_LIMIT
             self.automaton.regexes.meter.most_ns = NO_LIMIT
             self.release()
 

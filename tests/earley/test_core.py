@@ -668,6 +668,18 @@ def test_emptiness_is_found_by_going_on():
     assert not regexes.matches(node, b"aaX" + b"b" * 19 + b"Z")
 
 
+def test_emptiness_is_found_near_the_start():
+    """A short text may lie where more seems to be needed: after the `e` of `3e1`, each of three parts needs a digit."""
+    regexes = Regexes()
+    digit = regexes.byte_set(b"0123456789")
+    powers = [regexes.concat([regexes.literal(b"e"), regexes.repeat(digit, 1, most)]) for most in (3, 4, 5)]
+    parts = [regexes.concat([regexes.repeat(digit, 1, 3000 + p), regexes.repeat(p, 0, 1)]) for p in powers[:2]]
+    node = regexes.intersection([*parts, regexes.concat([regexes.repeat(digit, 1, None), powers[2]])])
+    before = regexes.n_nodes
+    assert not regexes.is_empty(node)
+    assert regexes.n_nodes - before < 100
+
+
 def test_what_programs_and_depths_are_refused():
     regexes = Regexes()
     program = regexes.ordered([(1, 1, 3), (0, regexes.literal(b"a"), 0), (2, 0, 0), (3, 0, 0)])

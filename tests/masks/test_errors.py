@@ -90,6 +90,18 @@ def grammar_of(regexes: Regexes, *alternatives: list[int]) -> SimpleNamespace:
     return SimpleNamespace(engine=engine)
 
 
+def test_what_one_part_takes_is_bounded() -> None:
+    """Deciding whether a terminal matches anything would leave 200 MB in the parts: the walk makes the mask, and fails."""
+    vocabulary = all_strings("abxy", 4)
+    r = Regexes()
+    with limits(split_nodes=1):
+        matcher = Matcher(grammar_of(r, [r.concat([r.literal(b"x"), r.union([too_hard(r), r.literal(b"y")])])]), vocabulary)
+        matcher.grammar.engine.set_limits(Limits(seconds=30))
+        with pytest.raises(LimitError, match="grammar_bytes"):
+            filled(matcher)
+    assert 32 << 20 < vocabulary.stats()["part_bytes"] < 80 << 20
+
+
 def test_a_terminal_that_is_too_hard() -> None:
     """Neither way can make a mask at this terminal; positions that do not reach it are answered as before."""
     vocabulary = all_strings("abxy", 4)
