@@ -208,11 +208,16 @@ class UniqueItems:
 
     def all_around(self, place: Place) -> list[Place]:
         """Return the place, and those that apply to the same value around it."""
-        found = [place]
+        found = {place: None}
         if not self.documents.is_dynamic:
-            for one in found:  # which grows
-                found += [outer for outer in self.around.get(one, ()) if outer not in found]
-        return found
+            waiting = [place]
+            for one in waiting:  # which grows
+                tick()
+                for outer in self.around.get(one, ()):
+                    if outer not in found:
+                        found[outer] = None
+                        waiting.append(outer)
+        return list(found)
 
     def doubt_about(self, shapes: tuple[ArrayShape, ...]) -> Doubt:
         algebra = self.algebra
