@@ -91,11 +91,12 @@ def grammar_of(regexes: Regexes, *alternatives: list[int]) -> SimpleNamespace:
 
 
 def test_what_one_part_takes_is_bounded() -> None:
-    """Deciding whether a terminal matches anything would leave 200 MB in the parts: the walk makes the mask, and fails."""
+    """Deciding whether a terminal matches anything would leave 200 MB in the parts. The walk fails instead."""
     vocabulary = all_strings("abxy", 4)
     r = Regexes()
     with limits(split_nodes=1):
-        matcher = Matcher(grammar_of(r, [r.concat([r.literal(b"x"), r.union([too_hard(r), r.literal(b"y")])])]), vocabulary)
+        hard = r.concat([r.literal(b"x"), r.union([too_hard(r), r.literal(b"y")])])
+        matcher = Matcher(grammar_of(r, [hard]), vocabulary)
         matcher.grammar.engine.set_limits(Limits(seconds=30))
         with pytest.raises(LimitError, match="grammar_bytes"):
             filled(matcher)
