@@ -17,6 +17,7 @@ import operator
 import os
 import warnings
 from functools import cache
+from itertools import product
 
 from .earley import Engine, Matcher, Preparation
 from .grammar import Grammar
@@ -224,13 +225,14 @@ def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine:
 
 
 def _find_doubtful(vocabulary: Vocabulary) -> None:
-    """Find the tokens that are tried one by one where keys may have any name."""
-    from .grammar.json_schema.doubtful import KEYS, doubtful_nodes
+    """Find the tokens that are tried one by one where keys may have any name, or items must differ."""
+    from .grammar.json_schema.doubtful import KEYS, NUMBER_ITEMS, TEXT_ITEMS, doubtful_nodes
 
-    for keys_may_run_out in (False, True):
-        described = (False, False, False, keys_may_run_out, False, False)
-        for which in (0, 1 + KEYS):  # outside of keys, and within them
-            vocabulary.trie.learned.doubtful_tokens(doubtful_nodes, described, which)
+    for items_differ, keys_may_run_out in product((False, True), repeat=2):
+        described = (items_differ, False, False, keys_may_run_out, False, False)
+        for kind in (KEYS, TEXT_ITEMS, NUMBER_ITEMS) if items_differ else (KEYS,):
+            vocabulary.trie.learned.doubtful_tokens(doubtful_nodes, described, 1 + kind)
+        vocabulary.trie.learned.doubtful_tokens(doubtful_nodes, described, 0)  # outside of them
 
 
 @cache

@@ -171,20 +171,27 @@ def test_formats_are_prepared() -> None:
 
 
 @pytest.mark.parametrize(
-    "schema", [{"properties": {"a": {}}}, {"patternProperties": {"^[ab]$": {}}, "additionalProperties": False}]
+    ("text", "schema"),
+    [
+        ('{"b":1,"a', {"type": "object", "properties": {"a": {}}}),
+        ('{"b":1,"a', {"type": "object", "patternProperties": {"^[ab]$": {}}, "additionalProperties": False}),
+        ('["b","a"', {"type": "array", "uniqueItems": True, "items": {"type": "string"}}),
+        ("[1,12", {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}),
+        ('{"b":[1]', {"additionalProperties": {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}}),
+    ],
 )
-def test_tokens_that_are_tried_one_by_one_are_found_before(schema: dict[str, object]) -> None:
-    """Along an object, no list of tokens is made that depends on the vocabulary alone."""
+def test_tokens_that_are_tried_one_by_one_are_found_before(text: str, schema: dict[str, object]) -> None:
+    """Along an object or an array, no list of tokens is made that depends on the vocabulary alone."""
     n_lists = []
     for is_prepared in (True, False):
         vocabulary = made_up()
         if is_prepared:
             prepare(vocabulary)
-        matcher = Matcher(Grammar.from_json_schema({"type": "object", **schema}), vocabulary)
+        before = vocabulary.stats().get("doubtful_lists", 0)  # none if nothing is known of the vocabulary
+        matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
         filled(matcher)
-        before = vocabulary.stats()["doubtful_lists"]
-        for byte in b'{"b":1,"a':
-            assert matcher.accept(cut(vocabulary, chr(byte))[0])
+        for character in text:
+            assert matcher.accept(cut(vocabulary, character)[0])
             filled(matcher)
         n_lists.append(vocabulary.stats()["doubtful_lists"] - before)
     assert n_lists[0] == 0 < n_lists[1]
