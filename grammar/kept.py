@@ -7,41 +7,43 @@ a thousand remainders each would keep hundreds of megabytes, and each full garba
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from ..earley._large import free
 
 R = TypeVar("R")
 
 
-def kept_by_weight(most: int, weigh: Callable[..., int]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+class Kept(Generic[R]):
+    """A function that remembers its latest results: see `kept_by_weight`. (A compiled function has no attributes.)"""
+
+    def __init__(self, function: Callable[..., R], most: int, weigh: Callable[..., int]) -> None:
+        self.function = function
+        self.most = most
+        self.weigh = weigh
+        self.results: dict[tuple[Any, ...], tuple[R, int]] = {}
+
+    def __call__(self, *arguments: Any) -> R:
+        known = self.results.get(arguments)
+        if known is not None:
+            return known[0]
+        result = self.function(*arguments)
+        weight = self.weigh(*arguments)
+        if weight <= self.most // 4:
+            self.results[arguments] = result, weight
+            drop_oldest(self.results, self.most)
+        return result
+
+
+def kept_by_weight(most: int, weigh: Callable[..., int]) -> Callable[[Callable[..., R]], Kept[R]]:
     """Make a function of hashable arguments remember its latest results.
 
     most: the most that all results may weigh together. Beyond it, the oldest ones are dropped.
     weigh: returns the weight of a result from the arguments of the call. What weighs more than a quarter of `most` is
         not remembered.
     """
-
-    def decorate(function: Callable[..., R]) -> Callable[..., R]:
-        results: dict[tuple[Any, ...], tuple[R, int]] = {}
-
-        @wraps(function)
-        def call(*arguments: Any) -> R:
-            known = results.get(arguments)
-            if known is not None:
-                return known[0]
-            result = function(*arguments)
-            weight = weigh(*arguments)
-            if weight <= most // 4:
-                results[arguments] = result, weight
-                drop_oldest(results, most)
-            return result
-
-        call.results = results  # type: ignore[attr-defined]
-        return call
-
-    return decorate
+    return partial(Kept, most=most, weigh=weigh)
 
 
 def drop_oldest(results: dict[tuple[Any, ...], tuple[R, int]], most: int) -> None:
