@@ -205,6 +205,10 @@ class Engine:
     def work_out(self, symbol: int) -> tuple[tuple[int, ...], ...]:
         """Make the productions of a lazy symbol now, and return them. The grammar must not be finished."""
 
+    def work_out_first(self, symbol: int, n: int) -> None:
+        """Make the productions of at most n lazy symbols that may stand at the beginning of a symbol, or behind its
+        first terminal: the first mask needs them. The grammar must not be finished."""
+
     def add_production(self, lhs: int, rhs: Sequence[int]) -> None:
         """Add the production `lhs` -> `rhs`, a sequence of symbols."""
 

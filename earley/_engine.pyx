@@ -266,6 +266,12 @@ cdef class Engine:
         self.open_for_changes()
         return self.rules.alternatives(symbol)
 
+    def work_out_first(self, symbol, n) -> None:
+        """Make the productions of at most n lazy symbols that may stand at the beginning of a symbol, or behind its first
+        terminal: the first mask needs them. The grammar must not be finished."""
+        self.open_for_changes()
+        self.rules.first_alternatives(symbol, n)
+
     cpdef add_production(self, lhs, rhs):
         """Add the production `lhs` -> `rhs`, a sequence of symbols."""
         self.open_for_changes()

@@ -339,6 +339,36 @@ cdef class Rules:
             made = self.expansions[symbol] = tuple(found)
         return made
 
+    def first_alternatives(self, symbol, n) -> None:
+        """Make the alternatives of lazy symbols that may stand at the beginning of a symbol, or behind its first
+        terminal: of at most n. The first mask needs them."""
+        cdef list waiting = [(symbol, False)]
+        cdef set known = set(waiting)
+        cdef Symbol* one
+        cdef uint32_t item
+        for place in waiting:                               # which grows
+            if n <= 0:
+                break
+            symbol, is_behind = place
+            if self.symbols[<uint32_t> symbol].kind != S_LAZY:
+                continue                                    # few symbols of a schema that are not lazy begin with others
+            n -= 1
+            for rhs in self.alternatives(symbol):
+                after = is_behind
+                for item in <tuple> rhs:
+                    one = self.symbols + item
+                    if one.kind == S_LAZY or one.kind == S_NONTERMINAL:
+                        place = (item, after)
+                        if place not in known:
+                            known.add(place)
+                            waiting.append(place)
+                        if not one.nullable:
+                            break
+                    elif after:
+                        break
+                    else:
+                        after = True
+
     def ways(self, symbol) -> tuple:
         """Return sequences of symbols; the symbol derives a string exactly if one of them does."""
         witness = self.witnesses[symbol]

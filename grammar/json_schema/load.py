@@ -63,6 +63,10 @@ MAX_NODES = 1 << 16
 """When `Questions` has more regex nodes than this, it is replaced by a new one that knows nothing."""
 
 
+MAX_FIRST = 64
+"""The most symbols whose productions are made with the grammar, because the first mask needs them."""
+
+
 MAX_LEVEL = 64
 """With the option `indent`, objects and arrays within more than so many others are not indented exactly: each level has
 symbols of its own."""
@@ -78,7 +82,9 @@ def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine
             engine = Engine(Regexes())
             loader = SchemaLoader(algebra, engine)
         keep(engine)
-        engine.finish(loader.start(algebra.place(documents.root)))
+        start = loader.start(algebra.place(documents.root))
+        engine.work_out_first(start, MAX_FIRST)
+        engine.finish(start)
     except GrammarLimitError:
         raise
     except LimitError as error:

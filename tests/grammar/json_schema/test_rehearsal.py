@@ -17,7 +17,7 @@ from campaign.schema_hard import HardSchemas, hard_schema, meets_limit
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.grammar.json_schema.algebra import Algebra
 from earleymask.grammar.json_schema.documents import Documents
-from earleymask.grammar.json_schema.load import SchemaLoader
+from earleymask.grammar.json_schema.load import MAX_FIRST, SchemaLoader
 from earleymask.grammar.json_schema.options import Options
 from earleymask.grammar.json_schema.refusals import Refusals
 from earleymask.grammar.json_schema.rehearsal import rehearsed
@@ -233,6 +233,7 @@ def test_a_grammar_goes_on_with_what_was_rehearsed() -> None:
     n_symbols = rehearsal.engine.n_symbols
     symbol = rehearsal.loader.start(algebra.place(algebra.documents.root))
     assert symbol < n_symbols == rehearsal.engine.n_symbols
+    rehearsal.engine.work_out_first(symbol, MAX_FIRST)
     rehearsal.engine.finish(symbol)
     grammar = Grammar.from_json_schema(schema)
     assert grammar.stats()["symbols"] == rehearsal.engine.stats()["symbols"]

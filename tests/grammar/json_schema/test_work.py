@@ -16,7 +16,7 @@ pytest.importorskip("regress")
 pytest.importorskip("jsonschema")
 
 import earleymask
-from earleymask import Grammar, LimitError, Limits, Matcher
+from earleymask import Grammar, LimitError, Limits, Matcher, Vocabulary
 from earleymask.grammar.json_schema.shapes import ObjectShape
 from support.schema_grammars import BYTES, accepts
 
@@ -300,3 +300,23 @@ def test_a_schema_that_holds_what_refers_to_its_grammar_is_freed(place: str) -> 
     del holder, schema, registry
     gc.collect()
     assert watched() is None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {name: {"type": "integer", "minimum": 3} for name in "abcde"}},
+        {"type": "object", "properties": {"a": {"type": "object"}}, "required": ["a"], "additionalProperties": False},
+        {"anyOf": [{"type": "array", "items": {"enum": ["a", "b"]}}, {"properties": {"c": {"type": "string"}}}]},
+        {"type": ["string", "null"], "maxLength": 10},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"b": {"$ref": "#/$defs/a"}}, "type": "object"}}},
+    ],
+)
+def test_the_first_mask_makes_no_rules(schema: dict[str, Any]) -> None:
+    """They are made with the grammar, up to those after the first mark; the second mask needs more of them."""
+    tokens = [bytes([i]) for i in range(128)]
+    vocabulary = Vocabulary.from_tokens([*tokens, b'{"', b'["', b""], eos_token_id=130)
+    grammar = Grammar.from_json_schema(schema)
+    matcher = Matcher(grammar, vocabulary)
+    assert matcher.mask().any()
+    assert grammar.engine.n_added == 0
