@@ -49,6 +49,7 @@ cdef class Builder:
     cdef ByteSet* path_differing    # per depth: bytes by which these two may lead to different states
     cdef Words gone             # first, end: trie nodes below which the two differ
     cdef size_t n_added         # exits that the other one does not have
+    cdef Words quotes           # trie nodes with this byte; empty until needed
 
     # While classes of the quotient are walked as if all their bytes did what most of them do, see `walk_odd`: bits of trie
     # nodes to which the walk comes in another state than it thinks, and of those that must be walked anew; and the highest
@@ -98,6 +99,8 @@ cdef class Builder:
     cdef int note_levels(self, uint32_t level) except -1 nogil
     cdef int take_family(self, const Family* family, uint32_t least, uint32_t most) except -1 nogil
     cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil
+    cdef int walk_ends(self, uint32_t trie_node, uint32_t other) except -1 nogil
+    cdef int list_quotes(self) except -1 nogil
     cdef int find_differing(self, uint32_t depth) except -1 nogil
     cdef int take_off(self, uint32_t node) except -1 nogil
     cdef int take_nodes(self, Words* mine, const uint32_t* nodes, uint32_t n) except -1 nogil

@@ -14,7 +14,8 @@ At each node, bounds that nothing below it comes near are dropped (`Automaton.ne
 
 All but some words: the part of `X & ~Y` is the part of `X` except below the nodes where, along the words of `Y`, one of
 the two dies or matches and the other does not. Only these nodes are walked (`build_like`). A regex with large bounds is
-made from the one without them in the same way.
+made from the one without them in the same way. A string in which something is searched is any string, but for closing
+quotes that come too early; only nodes with quotes are looked at (`walk_ends`).
 """
 
 cimport cython
@@ -27,6 +28,7 @@ from earleymask.earley._families cimport (
     IN_TAIL, add_token, close_family, free_family, is_wide, new_family, pair_up, take_pairs,
 )
 from earleymask.earley._part cimport ROOT_NODE, free_part, group_by_byte, new_part, set_open
+from earleymask.earley._searches cimport without_search
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, sort_unique, words_extend, words_free,
     words_push,
@@ -37,6 +39,7 @@ from earleymask.trie._quotient cimport members_of, n_members, n_tokens_of, token
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
+    QUOTE = 0x22
     SPARSE = 512                # the most tokens that a part keeps as a list instead of a bitmap
     OPEN = 32                   # a matched node is open if more trie nodes than these are below one at which tokens die
 
@@ -84,6 +87,7 @@ cdef class Builder:
         words_free(&self.open)
         words_free(&self.late)
         words_free(&self.gone)
+        words_free(&self.quotes)
         words_free(&self.exit_levels)
         words_free(&self.open_levels)
         words_free(&self.late_levels)
@@ -369,7 +373,7 @@ cdef class Builder:
 
     cdef size_t n_bytes(self) noexcept nogil:
         """Return the memory that is taken when it is first needed."""
-        return self.trie.n_nodes * sizeof(uint32_t) if self.places != NULL else 0
+        return (self.trie.n_nodes * sizeof(uint32_t) if self.places != NULL else 0) + self.quotes.n * sizeof(uint32_t)
 
     cdef int go_astray(self, uint32_t node, uint32_t target, uint32_t usual) except -1 nogil:
         """Compare, below a trie node to which `target` leads but `usual` is taken, where tokens die and lexemes end."""
@@ -640,7 +644,9 @@ cdef class Builder:
             mask_allow(self.bits, like.tokens[i])
         self.n_inside = like.n_tokens
         self.gone.n = 0
-        if not self.walk_differences(trie_node, regex, wider):
+        if without_search(self.automaton.regexes, regex) == wider:
+            self.walk_ends(trie_node, wider)
+        elif not self.walk_differences(trie_node, regex, wider):
             return NULL
         if self.gone.n == 0:
             return like
@@ -700,6 +706,57 @@ cdef class Builder:
             i += node_skip(packed)
         self.n_nodes += n
         return True
+
+    cdef int walk_ends(self, uint32_t trie_node, uint32_t other) except -1 nogil:
+        """Discard what was copied below the nodes at which a text ends by the regex `other`, for any text, and not by the
+        one that searches in the text. There is no other difference: see `_searches`."""
+        cdef uint32_t i = 0, end = self.trie.n_nodes, node, d, k, up, byte, depth = self.start_depth
+        cdef uint32_t* way = self.path_levels           # by depth: the nodes on the way to this one
+        cdef size_t at
+        if trie_node != ROOT_NODE:
+            i = trie_node + 1
+            end = trie_node + node_skip(self.trie.nodes[trie_node])
+        if self.quotes.n == 0:
+            self.list_quotes()
+        self.path_others[depth] = self.automaton.state(other)
+        for at in range(self.quotes.n):
+            node = self.quotes.data[at]
+            if node < i:
+                continue
+            if node >= end:
+                break
+            d = node_depth(self.trie.nodes[node])
+            up = node
+            k = d
+            while k > self.start_depth:
+                way[k] = up
+                up = self.quotient.parents[up]
+                k -= 1
+            # Go back along the way to the last node, as far as it is not the way to this one, and then on.
+            while k < depth and k + 1 < d and self.path_nodes[k + 1] == way[k + 1]:
+                k += 1
+            depth = k
+            while depth + 1 < d:
+                self.n_nodes += 1
+                byte = node_byte(self.trie.nodes[way[depth + 1]])
+                self.path_states[depth + 1] = self.automaton.target(self.path_states[depth], byte)
+                self.path_others[depth + 1] = self.automaton.target(self.path_others[depth], byte)
+                depth += 1
+                self.path_nodes[depth] = way[depth]
+            self.n_nodes += 1
+            if (self.automaton.target(self.path_states[depth], QUOTE) == DEAD_END
+                    and self.automaton.target(self.path_others[depth], QUOTE) != DEAD_END):
+                self.take_off(node)
+                i = node + node_skip(self.trie.nodes[node])
+        return 0
+
+    cdef int list_quotes(self) except -1 nogil:
+        """Find the trie nodes with quotes, in order."""
+        cdef uint32_t i
+        for i in range(self.trie.n_nodes):
+            if node_byte(self.trie.nodes[i]) == QUOTE:
+                words_push(&self.quotes, i)
+        return 0
 
     cdef int find_differing(self, uint32_t depth) except -1 nogil:
         """Find the bytes by which the two states on the path at this depth may lead to different states."""

@@ -49,6 +49,7 @@ from earleymask.earley._locks cimport PARTS, Lock
 from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_for
 from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._part cimport ROOT_NODE, free_part, new_part, part_key, part_size
+from earleymask.earley._searches cimport without_search
 from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_free
 
 from earleymask.earley.errors import MatcherInUseError
@@ -267,7 +268,8 @@ cdef class Parts:
         cdef uint32_t reach = self.automaton.reach(state)
         if reach and is_wide(self.trie, trie_node) and self.quotient.n_below_higher(reach) < MANY_DIFFERENCES:
             return self.automaton.states[self.automaton.states[state].beyond].regex
-        return without_complements(self.automaton.regexes, self.automaton.states[state].regex)
+        reach = without_complements(self.automaton.regexes, self.automaton.states[state].regex)
+        return reach if reach != NONE else without_search(self.automaton.regexes, self.automaton.states[state].regex)
 
     # ---- bounds that no token comes near ------------------------------------------------------------------------
 
