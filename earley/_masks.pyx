@@ -363,7 +363,8 @@ cdef class Masks:
         """Make and return the entry of `committed` with the tokens that do not match a node."""
         # PERF: a walk for one demand visits only the beginnings of tokens that violate it. One walk for all demands of
         # a position and `uncommitted` would visit the whole trie for each new demand, 1.3 ms for 128,000 tokens.
-        cdef Doubtful found = Doubtful(self.trie, self.answers.regexes, self.answers.regexes.make_not(node))
+        cdef Doubtful found = Doubtful(
+            self.trie, self.answers.parts.marked(), self.answers.regexes, self.answers.regexes.make_not(node))
         cdef uint32_t entry = self.committed.intern(found.tokens.data, found.tokens.n)
         self.committed_of.put(node, entry)
         return entry

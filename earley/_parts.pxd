@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._automaton cimport Automaton
 from earleymask.earley._builder cimport Builder
-from earleymask.earley._doubtful cimport Doubtful
+from earleymask.earley._doubtful cimport Doubtful, Marked
 from earleymask.earley._families cimport Families
 from earleymask.earley._late_exits cimport LateExits
 from earleymask.earley._locks cimport Lock
@@ -30,6 +30,7 @@ cdef class Users:
     cdef size_t limit           # bytes for them and the parts together
     cdef size_t chosen          # the same, as `Parts.set_memory` has set it; 0: it was not called
     cdef uint64_t n_dropped     # times that the parts were dropped to keep the limit
+    cdef Marked marked          # None: not needed yet
     cdef dict doubtful          # (arguments of `Engine.set_doubtful`, index of the node) -> Doubtful
 
 cdef class Parts:
@@ -74,6 +75,7 @@ cdef class Parts:
     cdef uint32_t wider(self, uint32_t trie_node, uint32_t state) except? 0xFFFFFFFF nogil
     # Enter a part, which is owned by this table from then on; on an error it is freed.
     cdef int enter(self, Part* part) except -1 nogil
+    cdef Marked marked(self)
     cpdef Doubtful doubtful_tokens(self, make, description, size_t which)
 
     cdef void free_parts(self) noexcept nogil

@@ -43,7 +43,7 @@ from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_relea
 from earleymask.earley._atomic cimport load, publish
 from earleymask.earley._builder cimport MANY_DIFFERENCES
 from earleymask.earley._complements cimport without_complements
-from earleymask.earley._doubtful cimport Doubtful
+from earleymask.earley._doubtful cimport Doubtful, Marked
 from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
 from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_for
@@ -340,6 +340,11 @@ cdef class Parts:
 
     # ---- users --------------------------------------------------------------------------------------------------
 
+    cdef Marked marked(self):
+        if self.users.marked is None:
+            self.users.marked = Marked(self.trie)
+        return self.users.marked
+
     cpdef Doubtful doubtful_tokens(self, make, description, size_t which):
         """Return the tokens that match one of the regexes that `make` returns for a description, see
         `Engine.set_doubtful`. They are found once for all grammars."""
@@ -348,7 +353,8 @@ cdef class Parts:
         found = known.get((make, description, which))
         if found is None:
             regexes = Regexes()
-            found = known[make, description, which] = Doubtful(self.trie, regexes, make(regexes, description)[which])
+            found = known[make, description, which] = Doubtful(
+                self.trie, self.marked(), regexes, make(regexes, description)[which])
         return found
 
     def living_users(self) -> list:
