@@ -89,7 +89,7 @@ cdef class Builder:
     cdef int walk_anew(self, size_t n_exits, size_t n_open, size_t n_late) except -1 nogil
     cdef void keep_others(self, Words* nodes, size_t first) noexcept nogil
     cdef void forget_odd(self, uint32_t start, uint32_t end) noexcept nogil
-    cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil
+    cdef int walk_members(self, uint32_t group, uint32_t depth) except -1 nogil
     cdef int walk_trie(self, uint32_t i, uint32_t end) except -1 nogil
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil
     cdef int leave(self, uint32_t i, uint32_t depth) except -1 nogil

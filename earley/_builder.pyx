@@ -250,7 +250,7 @@ cdef class Builder:
                 if target != MIXED:
                     self.walk_odd(i, d, target)
             if target == MIXED:
-                self.walk_members(self.path_nodes[d - 1], class_, d)
+                self.walk_members(i, d)
                 i += self.quotient.skips[i]
                 continue
             if target == DEAD_END:
@@ -467,28 +467,21 @@ cdef class Builder:
         self.roots.n = 0
         self.has_odd = False
 
-    cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil:
-        """Walk the trie nodes of one class below all members of a node of the quotient, one by one, except below those at
-        which the state is another one: what differs there is walked later."""
-        cdef uint32_t k, node = ROOT_NODE, i, end, n = 1
-        cdef node_t packed
-        if parent != NONE:
-            n = n_members(self.quotient, parent)
-        for k in range(n):
-            i = 0
-            end = self.trie.n_nodes
-            if parent != NONE:
-                node = members_of(self.quotient, parent)[k]
-                if depth - 1 > self.start_depth and mask_allows(self.astray, node):
+    cdef int walk_members(self, uint32_t group, uint32_t depth) except -1 nogil:
+        """Walk the trie nodes that were merged into a node of the quotient, one by one, except below those at which the
+        state is another one: what differs there is walked later."""
+        cdef const uint32_t* members = members_of(self.quotient, group)
+        cdef uint32_t k, node, above, parent = self.path_nodes[depth - 1]
+        for k in range(n_members(self.quotient, group)):
+            node = members[k]
+            if depth > 1:
+                above = self.quotient.parents[node]
+                if depth - 1 > self.start_depth and mask_allows(self.astray, above):
                     continue
-                i = node + 1
-                end = node + node_skip(self.trie.nodes[node])
-            self.path_nodes[depth - 1] = node           # for `leave`
-            while i < end:
-                packed = self.trie.nodes[i]
-                if self.quotient.class_of[node_byte(packed)] == class_:
-                    self.walk_trie(i, i + node_skip(packed))
-                i += node_skip(packed)
+                self.path_nodes[depth - 1] = above      # for `leave`
+            else:
+                self.path_nodes[depth - 1] = ROOT_NODE
+            self.walk_trie(node, node + node_skip(self.trie.nodes[node]))
         self.path_nodes[depth - 1] = parent
         return 0
 
