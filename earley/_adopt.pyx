@@ -84,9 +84,10 @@ cdef class Adopter:
         return self.agenda.n > before
 
     cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
+        # A node there is in normal form, so the node of its parts here is, too, up to the order of members.
         cdef const uint32_t* p = sequence(other.nodes, node)
         cdef uint32_t words[M_WORDS]
-        cdef uint32_t kind = p[0], first, rest, mine
+        cdef uint32_t kind = p[0], rest, mine
         cdef size_t base = self.regexes.stack.n, i, n = sequence_length(other.nodes, node)
         words[0] = kind
         if kind == K_EMPTY or kind == K_EPSILON:
@@ -100,12 +101,7 @@ cdef class Adopter:
             words[1] = p[1] if p[1] == ANY_TAIL else self.adopt_class(other, p[1])
             words[2], words[3], words[4] = p[2], p[3], p[4]
             return self.regexes.make(words, 5)
-        if kind == K_REPEAT:
-            first, rest = p[2], p[3]
-            return self.regexes.make_repeat(self.adopt(other, p[1], adopted), first, rest)
-        if kind == K_NOT:
-            return self.regexes.make_not(self.adopt(other, p[1], adopted))
-        if kind == K_ESCAPED or kind == K_CHOICES or kind == K_MULTIPLES:
+        if kind == K_REPEAT or kind == K_NOT or kind == K_ESCAPED or kind == K_CHOICES or kind == K_MULTIPLES:
             memcpy(words, p, n * sizeof(uint32_t))
             words[1] = self.adopt(other, p[1], adopted)
             return self.regexes.make(words, n)
@@ -123,7 +119,8 @@ cdef class Adopter:
             while self.regexes.stack.n > base:
                 self.regexes.stack.n -= 2
                 node = self.regexes.stack.data[self.regexes.stack.n]
-                mine = self.regexes.make_concat(self.regexes.stack.data[self.regexes.stack.n + 1], mine)
+                words[1], words[2] = self.regexes.stack.data[self.regexes.stack.n + 1], mine
+                mine = self.regexes.make(words, 3)
                 note_adopted(adopted, node, mine)
             return mine
         if kind == K_ORDERED:
@@ -145,7 +142,7 @@ cdef class Adopter:
         if kind == K_MARKED:
             self.regexes.stack.n = base
             return self.regexes.make(self.regexes.stack.data + base, n)
-        return self.regexes.make_union(base) if kind == K_UNION else self.regexes.make_and(base)
+        return self.regexes.make_sorted(kind, base)
 
     cdef uint32_t adopt_cuts(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
         cdef size_t base = self.regexes.stack.n, i, n
