@@ -158,8 +158,8 @@ def prepare(
     Call it once per vocabulary when the server starts. The masks are the same without it. Several threads may call it;
     a repeated call takes a millisecond or two.
 
-    With tekken or Llama 3 it takes about 70 ms and keeps 28 MB: 22 of parts, 6 of the quotient of the trie. From a file
-    of 11 MB it takes some 23 ms. The first call of a process takes some 40 ms more: it imports what reads Lark grammars
+    With tekken or Llama 3 it takes about 65 ms and keeps 28 MB: 22 of parts, 6 of the quotient of the trie. From a file
+    of 11 MB it takes some 20 ms. The first call of a process takes some 40 ms more: it imports what reads Lark grammars
     and JSON Schemas, reads the lists of terminals and formats, and computes the vocabulary's fingerprint. A terminal
     that is not listed adds 0.1 to 3 ms to the first masks that need it, whether `prepare` was called or not.
     docs/performance.md shows what `prepare` saves.
