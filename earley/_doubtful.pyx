@@ -146,12 +146,19 @@ cdef class Doubtful:
     def __dealloc__(self):
         words_free(&self.tokens)
 
+    def to_list(self) -> list[int]:
+        """Return the token ids, for tests."""
+        return [self.tokens.data[i] for i in range(self.tokens.n)]
+
     cdef int find(self, TokenTrie trie, Marked marked, States states) except -1:
         """Find the tokens by one walk over the trie, with a table of 256 states for each derivative of the regex."""
         cdef Words* found = &self.tokens
-        cdef uint32_t* path = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
+        cdef uint32_t* path
         cdef uint32_t i = 0, k, depth, state, byte
         cdef node_t trie_node
+        if states.start == DEAD:
+            return 0
+        path = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
         if path == NULL:
             raise MemoryError("doubtful tokens")
         try:
