@@ -28,10 +28,10 @@ from earleymask.earley._families cimport (
     IN_TAIL, add_token, close_family, free_family, is_wide, new_family, pair_up, take_pairs,
 )
 from earleymask.earley._part cimport ROOT_NODE, free_part, group_by_byte, new_part, set_open
-from earleymask.earley._searches cimport without_search
+from earleymask.earley._searches cimport QUOTE, without_search
 from earleymask.earley._tables cimport (
-    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, sort_unique, words_extend, words_free,
-    words_push,
+    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sort_unique, words_extend,
+    words_free, words_push,
 )
 from earleymask.trie._bitmask cimport mask_allow, mask_allows, mask_refuse
 from earleymask.trie._memory cimport calloc, malloc
@@ -39,7 +39,6 @@ from earleymask.trie._quotient cimport members_of, n_members, n_tokens_of, token
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
-    QUOTE = 0x22
     SPARSE = 512                # the most tokens that a part keeps as a list instead of a bitmap
     OPEN = 32                   # a matched node is open if more trie nodes than these are below one at which tokens die
 
@@ -295,8 +294,8 @@ cdef class Builder:
         """Note what must be walked anew where the bytes of node i of the quotient that do not lead to `usual` differ from
         the others, with which the walk goes on.
 
-        Where the two ways lead to one state again, nothing is different below. So a search for "rocket" is a walk that
-        takes no notice of letters, and a look at the few trie nodes in which a part of "rocket" is spelled.
+        Where the two ways lead to one state again, nothing is different below. So a search for "rocket" (outside of JSON
+        strings, see `walk_ends`) is a walk that takes no notice of letters, and a look at the few trie nodes in which a part of "rocket" is spelled.
         """
         cdef uint32_t state = self.path_states[depth - 1], class_ = self.quotient.classes[i], end = self.quotient.member_starts[i + 1]
         cdef const uint32_t* row = self.automaton.by_byte(state)
@@ -373,7 +372,7 @@ cdef class Builder:
 
     cdef size_t n_bytes(self) noexcept nogil:
         """Return the memory that is taken when it is first needed."""
-        return (self.trie.n_nodes * sizeof(uint32_t) if self.places != NULL else 0) + self.quotes.n * sizeof(uint32_t)
+        return (self.trie.n_nodes * sizeof(uint32_t) if self.places != NULL else 0) + self.quotes.capacity * sizeof(uint32_t)
 
     cdef int go_astray(self, uint32_t node, uint32_t target, uint32_t usual) except -1 nogil:
         """Compare, below a trie node to which `target` leads but `usual` is taken, where tokens die and lexemes end."""
@@ -637,7 +636,7 @@ cdef class Builder:
             mask_allow(self.bits, like.tokens[i])
         self.n_inside = like.n_tokens
         self.gone.n = 0
-        if without_search(self.automaton.regexes, regex) == wider:
+        if without_search(self.automaton.regexes, regex) == wider:      # as `Parts.wider` has found it
             self.walk_ends(trie_node, wider)
         elif not self.walk_differences(trie_node, regex, wider):
             return NULL
@@ -709,7 +708,7 @@ cdef class Builder:
         if trie_node != ROOT_NODE:
             i = trie_node + 1
             end = trie_node + node_skip(self.trie.nodes[trie_node])
-        if self.quotes.n == 0:
+        if self.quotes.data == NULL:
             self.list_quotes()
         self.path_others[depth] = self.automaton.state(other)
         for at in range(self.quotes.n):
@@ -746,9 +745,14 @@ cdef class Builder:
     cdef int list_quotes(self) except -1 nogil:
         """Find the trie nodes with quotes, in order."""
         cdef uint32_t i
+        cdef size_t n = 0
         for i in range(self.trie.n_nodes):
+            n += node_byte(self.trie.nodes[i]) == QUOTE
+        reserve(<void**> &self.quotes.data, &self.quotes.capacity, n + 1, sizeof(uint32_t))
+        for i in range(self.trie.n_nodes):              # from here on, nothing fails: the list is whole or not there
             if node_byte(self.trie.nodes[i]) == QUOTE:
-                words_push(&self.quotes, i)
+                self.quotes.data[self.quotes.n] = i
+                self.quotes.n += 1
         return 0
 
     cdef int find_differing(self, uint32_t depth) except -1 nogil:

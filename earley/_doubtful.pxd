@@ -21,6 +21,7 @@ cdef class States:
     cdef Words nodes, tables        # by state: the regex node; the states after each byte, NONE: not known
     cdef Words verdicts             # by state: whether something is matched before a mark comes
     cdef Words agenda
+    cdef uint32_t n_searched
     cdef uint32_t start
 
     cdef uint32_t state(self, uint32_t node) except? 0xFFFFFFFF

@@ -27,6 +27,7 @@ cdef enum:
     NOT_KNOWN = 0               # whether a state matches before a mark comes
     MATCHES = 1
     NEEDS_MARK = 2
+    MOST_SEARCHED = 1 << 8      # states that the searches of `needs_mark` visit in all: the regexes of JSON have few
 
 cdef ByteSet MARKS
 
@@ -103,9 +104,8 @@ cdef class States:
         return 0
 
     cdef bint needs_mark(self, uint32_t state) except -1:
-        """Return whether nothing is matched from this state before a mark has been read."""
+        """Return whether nothing is surely matched from this state before a mark has been read."""
         cdef ByteSet left
-        cdef uint32_t* row
         cdef uint32_t byte, target, w, i = 0
         if self.verdicts.data[state] == NOT_KNOWN:
             # All states that bytes other than marks lead to; none of them is in `agenda` twice.
@@ -130,6 +130,9 @@ cdef class States:
                         elif self.verdicts.data[target] == MATCHES:
                             self.verdicts.data[state] = MATCHES
                 i += 1
+                self.n_searched += 1
+                if self.n_searched > MOST_SEARCHED:
+                    self.verdicts.data[state] = MATCHES
             if self.verdicts.data[state] == MATCHES:    # of the others, that is not known
                 for i in range(1, <uint32_t> self.agenda.n):
                     self.verdicts.data[self.agenda.data[i]] = NOT_KNOWN

@@ -345,29 +345,29 @@ cdef class Rules:
         cdef list waiting = [(symbol, False)]
         cdef set known = set(waiting)
         cdef Symbol* one
-        cdef uint32_t item
         for place in waiting:                               # which grows
-            if n <= 0:
-                break
             symbol, is_behind = place
-            if self.symbols[<uint32_t> symbol].kind != S_LAZY:
-                continue                                    # few symbols of a schema that are not lazy begin with others
-            n -= 1
+            if self.symbols[self.checked(symbol)].kind != S_LAZY:
+                continue
             for rhs in self.alternatives(symbol):
+                tick()
+                if len(waiting) >= n:
+                    break
                 after = is_behind
                 for item in <tuple> rhs:
-                    one = self.symbols + item
-                    if one.kind == S_LAZY or one.kind == S_NONTERMINAL:
+                    one = self.symbols + self.checked(item)
+                    if one.kind == S_LAZY:
                         place = (item, after)
                         if place not in known:
                             known.add(place)
                             waiting.append(place)
-                        if not one.nullable:
+                    elif one.kind != S_NONTERMINAL:
+                        if after:
                             break
-                    elif after:
-                        break
-                    else:
                         after = True
+                        continue
+                    if not one.nullable:
+                        break
 
     def ways(self, symbol) -> tuple:
         """Return sequences of symbols; the symbol derives a string exactly if one of them does."""

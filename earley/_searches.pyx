@@ -11,9 +11,6 @@ from earleymask.earley._nodes cimport (
 )
 from earleymask.earley._tables cimport NONE, sequence, sequence_length
 
-cdef enum:
-    QUOTE = 0x22
-
 
 cdef uint32_t without_search(Nodes nodes, uint32_t regex) except? 0xFFFFFFFF nogil:
     cdef const uint32_t* p = sequence(nodes.nodes, regex)

@@ -31,6 +31,7 @@ CASES = {
     "boolean": ('start: (WORD ","?)+\nWORD: /[ab]+/ & ~/.*bb.*/', "ab,", b"ab,aba,b,a"),
     "budgets": ('start: (word | ",")*\nword[max_tokens=2]: /[ab]{2,9}/\n%ignore / +/', "ab, ", b"aab, ab,baab"),
     "commit": ("start: (TEXT | tool)*\ntool[commit]: /aa/ /b/\nTEXT: /[ab,]/\n%ignore / +/", "ab,", b"ab,aab,a"),
+    "search": ('start: %json {"type": "string", "pattern": "ab"}', '"ab', b'"bab"'),
     "lookahead": ('start: (IF | NAME | ",")+\nIF: /aa(?!\\w)/\nNAME: /(?!aa\\b)[ab]+?b/', "ab,", b"aa,ab,bb,aa"),
 }
 

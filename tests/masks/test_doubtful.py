@@ -85,3 +85,17 @@ def test_small_languages(regex: str) -> None:
 def test_nothing_matches() -> None:
     vocabulary = with_parts(all_strings("ab,", 3))
     assert found(vocabulary, lambda regexes, described: [regexes.EMPTY], None, 0) == []
+
+
+@pytest.mark.parametrize("regex", ["a{9000}x", "[ab]*a[ab]{13}x"])
+def test_states_that_no_token_reaches_are_few(regex: str) -> None:
+    """How far a mark may be is asked of some hundred states at most; a terminal may have very many."""
+    vocabulary = with_parts(all_strings("ab,", 4))
+    used = []
+
+    def make(regexes: Regexes, described: str) -> list[int]:
+        used.append(regexes)
+        return [lower(parse(described), regexes)]
+
+    assert found(vocabulary, make, regex, 0) == []
+    assert used[0].n_nodes < 4000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,9 +34,9 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("spellings", ["plain", "all"])
+@pytest.mark.parametrize("options", [{}, {"string_escapes": "shortest"}, {"ensure_ascii": True, "spellings": "all"}])
 @pytest.mark.parametrize("is_key", [False, True])
-def test_every_short_string(pattern: str, spellings: str, is_key: bool) -> None:
+def test_every_short_string(pattern: str, options: dict[str, Any], is_key: bool) -> None:
     """At each position that some tokens lead to, with tokens that go on in, end and leave the string."""
     tokens = [
         'a"',
@@ -62,9 +63,9 @@ def test_every_short_string(pattern: str, spellings: str, is_key: bool) -> None:
     )
     of_text = {"type": "string", "pattern": pattern}
     schema = {"patternProperties": {pattern: {"const": 1}}, "additionalProperties": False, "minProperties": 1}
-    rng = Random(pattern)
+    rng = Random(f"{pattern} {options}")
     with limits(split_nodes=1, small_nodes=1):
-        grammar = Grammar.from_json_schema({"type": "object", **schema} if is_key else of_text, spellings=spellings)
+        grammar = Grammar.from_json_schema({"type": "object", **schema} if is_key else of_text, **options)
         start = b'{"' if is_key else b'"'
         for _ in range(6):
             matcher = Matcher(grammar, vocabulary)
@@ -76,6 +77,7 @@ def test_every_short_string(pattern: str, spellings: str, is_key: bool) -> None:
                 if not allowed:
                     break
                 assert matcher.accept(rng.choice(allowed))
+    assert vocabulary.stats()["parts_taken_over"] > 0 or pattern == "^[^a]*a"
 
 
 def ids_of(vocabulary: Vocabulary) -> dict[bytes, int]:
