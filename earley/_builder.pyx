@@ -295,7 +295,8 @@ cdef class Builder:
         the others, with which the walk goes on.
 
         Where the two ways lead to one state again, nothing is different below. So a search for "rocket" (outside of JSON
-        strings, see `walk_ends`) is a walk that takes no notice of letters, and a look at the few trie nodes in which a part of "rocket" is spelled.
+        strings, see `walk_ends`) is a walk that takes no notice of letters, and a look at the few trie nodes in which a
+        part of "rocket" is spelled.
         """
         cdef uint32_t state = self.path_states[depth - 1], class_ = self.quotient.classes[i], end = self.quotient.member_starts[i + 1]
         cdef const uint32_t* row = self.automaton.by_byte(state)
