@@ -265,11 +265,11 @@ cdef class Parts:
 
     cdef uint32_t wider(self, uint32_t trie_node, uint32_t state) except? 0xFFFFFFFF nogil:
         """Return a regex that matches more, and differs for few tokens; NONE if there is none."""
-        cdef uint32_t reach = self.automaton.reach(state)
+        cdef uint32_t reach = self.automaton.reach(state), regex = self.automaton.states[state].regex, whole
         if reach and is_wide(self.trie, trie_node) and self.quotient.n_below_higher(reach) < MANY_DIFFERENCES:
             return self.automaton.states[self.automaton.states[state].beyond].regex
-        reach = without_complements(self.automaton.regexes, self.automaton.states[state].regex)
-        return reach if reach != NONE else without_search(self.automaton.regexes, self.automaton.states[state].regex)
+        whole = without_complements(self.automaton.regexes, regex)
+        return whole if whole != NONE else without_search(self.automaton.regexes, regex)
 
     # ---- bounds that no token comes near ------------------------------------------------------------------------
 

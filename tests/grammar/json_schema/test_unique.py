@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import pairwise, product
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ pytest.importorskip("jsonschema")
 
 from campaign.schema_checks import Report, accepts, compare, compare_walk, loaded
 from earleymask import Grammar, GrammarError
+from earleymask.grammar.json_schema.unique import UniqueItems
 from support.effort import effort
 from support.schema_oracle import Oracle
 
@@ -276,3 +278,24 @@ def test_items_that_may_run_out_by_what_other_schemas_say_are_refused_at_once(sc
     assert (caught.value.pointer or "").endswith("/uniqueItems")
     definitions["more"]["minItems"] = 1
     Grammar.from_json_schema({"properties": {"a": schema}, "$defs": definitions})
+
+
+def test_each_schema_around_a_place_is_met_once() -> None:
+    """Along a chain of references: a list in which each place was looked up took 1.5 s for 21,000 of them."""
+    compared = 0
+
+    class Link:
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return self is other
+
+        __hash__ = object.__hash__
+
+    chain: list[Any] = [Link() for _ in range(500)]
+    edges = {one: [other] for one, other in pairwise(chain)}
+    edges[chain[0]].append(chain[250])  # met in two ways
+    known = UniqueItems(SimpleNamespace(is_dynamic=False), None, edges)  # type: ignore[arg-type]
+    around = known.all_around(chain[-1])
+    assert len(around) == len(chain) and set(map(id, around)) == set(map(id, chain))
+    assert compared < 5 * len(chain)
