@@ -41,7 +41,6 @@ cdef class Automaton:
     cdef Words state_of         # per regex node
     cdef size_t state_bytes
 
-    cdef void free_states(self) noexcept nogil
     cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
     # Return the regex with its upper bounds removed, except in complements; or, with `lower`, replaced by the smallest
     # bounds that would be removed: `enough` for a body of any length, a token's length for others. Smaller bounds stay

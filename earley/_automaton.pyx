@@ -16,6 +16,7 @@ from earleymask.earley._nodes cimport (
     E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_BOUNDED, F_NULLABLE, F_ORDERED, K_AND, K_BYTES, K_CHAR, K_CONCAT,
     K_ESCAPED, K_REPEAT, K_TAIL, K_UNION, R_EMPTY, nullable,
 )
+from earleymask.earley._remains cimport leave
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_and_not, byteset_fill, byteset_has, byteset_or, lowest_bit, reserve, sequence, sequence_length,
     set_all, words_free, words_push,
@@ -27,6 +28,12 @@ cdef enum:
     NO = 1                      # in `State.counted`; 0 means that this is not known yet
     YES = 2
     UNKNOWN = 0xFFFF            # in `State.reach`
+    FREED_AT_ONCE = 256         # states
+
+
+cdef void free_tables(void* states, size_t i) noexcept nogil:
+    free((<State*> states)[i].by_byte)
+    free((<State*> states)[i].by_class)
 
 
 cdef class Automaton:
@@ -39,19 +46,8 @@ cdef class Automaton:
         self.state(R_EMPTY)                             # DEAD_END
 
     def __dealloc__(self):
-        if self.n_states < 1024:
-            self.free_states()
-        else:
-            with nogil:                                     # to free thousands takes milliseconds
-                self.free_states()
+        leave(self.states, 0, self.n_states, self.state_bytes, FREED_AT_ONCE, free_tables)
         words_free(&self.state_of)
-
-    cdef void free_states(self) noexcept nogil:
-        cdef size_t i
-        for i in range(self.n_states):
-            free(self.states[i].by_byte)
-            free(self.states[i].by_class)
-        free(self.states)
 
     # ---- states -------------------------------------------------------------------------------------------------
 

@@ -28,14 +28,17 @@ cdef struct Family:
 
 cdef class Families:
     cdef Map family_of          # `part_key` of a trie node and a state of body* tail -> family
-    cdef Family** families      # owned
+    cdef Family** families      # owned, but for the first ones
     cdef readonly size_t n_families
+    cdef size_t n_borrowed
     cdef size_t families_capacity
     cdef size_t n_words         # of a bitmap
-    cdef size_t n_bytes         # of all families
+    cdef size_t n_bytes         # of those that are owned
 
     # The family of the state below the node, or NULL.
     cdef Family* find(self, uint32_t node, uint32_t state) noexcept nogil
+    # Have the families of another object, which must live longer, before there are any. Their keys are not entered.
+    cdef int borrow(self, Families other) except -1 nogil
     # Enter a family, which is owned by this table from then on.
     cdef int keep(self, uint32_t node, uint32_t state, Family* family) except -1 nogil
 

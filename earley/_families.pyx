@@ -6,6 +6,7 @@ body* tail, counting; from the family it then copies the part for any bounds: on
 """
 
 from libc.stdlib cimport free
+from libc.string cimport memcpy
 
 from earleymask.earley._part cimport part_key
 from earleymask.earley._tables cimport NONE, reserve, words_free
@@ -21,9 +22,16 @@ cdef class Families:
 
     def __dealloc__(self):
         cdef size_t i
-        for i in range(self.n_families):
+        for i in range(self.n_borrowed, self.n_families):
             free_family(self.families[i])
         free(self.families)
+
+    cdef int borrow(self, Families other) except -1 nogil:
+        reserve(<void**> &self.families, &self.families_capacity, other.n_families, sizeof(Family*))
+        if other.n_families:
+            memcpy(self.families, other.families, other.n_families * sizeof(Family*))
+        self.n_families = self.n_borrowed = other.n_families
+        return 0
 
     cdef Family* find(self, uint32_t node, uint32_t state) noexcept nogil:
         cdef uint32_t index = self.family_of.get(part_key(node, state))

@@ -36,6 +36,7 @@ from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_accepted, next_state
 from earleymask.earley._meter cimport let_others_run, turn_is_due
 from earleymask.earley._parts cimport Parts, Users
+from earleymask.earley._remains cimport free_some, remain
 from earleymask.earley._tables cimport (
     NONE, copy_of, lowest_bit, reserve, sequence, sequence_length, sort_unique, words_extend, words_free,
     words_push,
@@ -117,10 +118,12 @@ cdef class Masks:
             self.flush()
         if self.is_beyond_limit():
             self.trim()
+        else:
+            free_some()
         return self.free_scratch()
 
     cdef bint has_too_much(self) noexcept nogil:
-        return self.has_lost_parts() or self.is_beyond_limit()
+        return self.has_lost_parts() or self.is_beyond_limit() or remain()
 
     cdef bint has_lost_parts(self) noexcept nogil:
         """Return whether another grammar has dropped the parts meanwhile."""
@@ -166,7 +169,7 @@ cdef class Masks:
         """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
 
         First go the answers and masks of other grammars, one grammar after the other; then our own; then the parts, if they
-        take more than five eighths of the limit. A grammar with a running call is passed over: if it uses parts that were dropped,
+        take more than five eighths of the limit. What has been prepared stays, and does not count for these. A grammar with a running call is passed over: if it uses parts that were dropped,
         its next call frees them.
 
         Grammars are looked at in turn. One that was used since it was looked at last has a second chance (the clock of
@@ -175,7 +178,7 @@ cdef class Masks:
         cdef Masks other
         cdef Parts parts = self.answers.parts
         cdef Users users = self.users
-        cdef size_t i, limit = limit_of(users)
+        cdef size_t i, n_kept, limit = limit_of(users)
         for i in range(2 * len(users.masks)):
             if users.n_bytes + parts.n_bytes() <= limit - limit // 256:
                 break
@@ -192,7 +195,8 @@ cdef class Masks:
             other.last_queued = users.clock
         if users.n_bytes + parts.n_bytes() > limit:
             self.flush()
-            if parts.n_bytes() > limit // 8 * 5 and self.trie.learned is parts:
+            n_kept = parts.n_kept_bytes()
+            if parts.n_bytes() - n_kept > (limit - n_kept) // 8 * 5 and self.trie.learned is parts:
                 self.trie.learned = Parts(self.trie, before=parts)
                 for other in parts.living_users():
                     if turn_is_due():

@@ -14,6 +14,7 @@ from libc.string cimport memset
 from earleymask.earley._choices cimport have_ended, least_left
 from earleymask.earley._meter cimport exceeds, learned_bytes, spend_steps
 from earleymask.earley._multiples cimport is_multiple
+from earleymask.earley._remains cimport free_block
 from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, trim, words_extend, words_free,
     words_push,
@@ -24,18 +25,6 @@ from earleymask.earley.errors import LimitError
 cdef enum:
     MAX_LENGTH = 1 << 30        # larger least lengths count as this one
     MAX_DEPTH = 4000            # nodes within one another: derivation recurses along them
-
-
-cdef void nodes_free(Nodes nodes) noexcept nogil:
-    free(nodes.flags)
-    free(nodes.depths)
-    free(nodes.first_edge)
-    free(nodes.edges)
-    free(nodes.edge_tables)
-    free(nodes.code)
-    words_free(&nodes.stack)
-    words_free(&nodes.programs)
-    words_free(&nodes.least_lengths)
 
 
 cdef class Nodes:
@@ -54,11 +43,15 @@ cdef class Nodes:
         self.make(&word, 1)
 
     def __dealloc__(self):
-        if self.flags_capacity < 1 << 14:
-            nodes_free(self)
-        else:
-            with nogil:                                     # giving pages back to the system takes milliseconds
-                nodes_free(self)
+        free(self.flags)
+        free(self.depths)
+        free_block(self.first_edge, self.first_edge_capacity * sizeof(uint32_t))
+        free_block(self.edges, self.edges_capacity * sizeof(Edge))
+        free_block(self.edge_tables, self.edge_tables_capacity * sizeof(uint32_t))
+        free(self.code)
+        words_free(&self.stack)
+        words_free(&self.programs)
+        words_free(&self.least_lengths)
 
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         return R_EMPTY                                      # `Regexes` overrides this

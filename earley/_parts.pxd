@@ -7,6 +7,7 @@ from earleymask.earley._builder cimport Builder
 from earleymask.earley._doubtful cimport Doubtful, Marked
 from earleymask.earley._families cimport Families
 from earleymask.earley._late_exits cimport LateExits
+from earleymask.earley._kept cimport Kept
 from earleymask.earley._locks cimport Lock
 from earleymask.earley._part cimport Exits, Part
 from earleymask.earley._regex cimport Regexes
@@ -47,8 +48,10 @@ cdef class Parts:
     cdef Users users
 
     cdef Map known              # `part_key` of a trie node and a regex -> part
-    cdef Part** parts           # owned
+    cdef Part** parts           # owned, but for the first ones, which belong to `kept`
     cdef size_t n_parts, parts_capacity
+    cdef Kept kept              # what `prepare` has made, or None
+    cdef size_t n_borrowed, n_borrowed_bytes    # parts that belong to it
     cdef Map bounds             # `part_key` with a regex of least bounds -> what is known of larger ones, see `unbounded`
     cdef size_t part_bytes      # of all parts; the rests are counted by `rests`
     cdef Words ours, theirs     # scratch of `are_same`
@@ -78,11 +81,17 @@ cdef class Parts:
     cdef Marked marked(self)
     cpdef Doubtful doubtful_tokens(self, make, description, size_t which)
 
-    cdef void free_parts(self) noexcept nogil
+    cdef int begin_with(self, Kept kept) except -1
     cdef Part* unbounded(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
     cdef bint are_alike(self, Part* one, Part* other) except -1 nogil
     cdef bint are_same(self, const uint32_t* one, uint32_t n, const uint32_t* other, uint32_t n_other) except -1 nogil
     cdef int make_live(self, Part* part) except -1 nogil
+    # Make all exits and rests of a part.
+    cdef int complete(self, Part* part) except -1 nogil
+    # Let what there is stay when these parts are dropped.
+    cdef int keep(self) except -1
+    # The bytes that would stay if these parts were dropped.
+    cdef size_t n_kept_bytes(self) noexcept nogil
     cdef size_t n_bytes(self) noexcept nogil
 
 

@@ -35,8 +35,7 @@ from collections import OrderedDict
 
 cimport cython
 
-from libc.stdlib cimport free
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
 
@@ -49,6 +48,7 @@ from earleymask.earley._locks cimport PARTS, Lock
 from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_for
 from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._part cimport ROOT_NODE, free_part, new_part, part_key, part_size
+from earleymask.earley._remains cimport leave
 from earleymask.earley._searches cimport without_search
 from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_free
 
@@ -65,6 +65,7 @@ cdef enum:
     MOST_ENOUGH = 64
     ASKED_ONCE = 0xFFFFFFFE     # in `bounds`: compare when the next one asks
     NOT_ALIKE = 0xFFFFFFFD      # in `bounds`: they were compared, and differ
+    FREED_AT_ONCE = 16          # parts
 
 
 @cython.no_gc_clear             # masks that are freed with it still need it
@@ -77,7 +78,8 @@ cdef class Users:
 
 
 cdef class Parts:
-    """The parts of one vocabulary. `before`: the parts that these replace; the quotient and the users stay."""
+    """The parts of one vocabulary. `before`: the parts that these replace; the quotient and the users stay, and what has been
+    prepared, unless it is too much for the limit."""
 
     def __cinit__(self, TokenTrie trie not None, Quotient quotient=None, Parts before=None):
         self.trie = trie
@@ -97,25 +99,69 @@ cdef class Parts:
         self.known = Map()
         self.bounds = Map()
         self.lock = Lock(self, PARTS)
+        if before is not None and before.n_kept_bytes():
+            self.begin_with(before.kept)
+            return
         reserve(<void**> &self.parts, &self.parts_capacity, 1, sizeof(Part*))
         self.parts[NOTHING] = new_part()
         self.parts[NOTHING].live_made = True
         self.n_parts = 1
 
     def __dealloc__(self):
-        if self.n_parts < 256:
-            self.free_parts()
-        else:
-            with nogil:                                     # to free thousands takes milliseconds
-                self.free_parts()
+        leave(self.parts, self.n_borrowed, self.n_parts, self.part_bytes - self.n_borrowed_bytes, FREED_AT_ONCE, free_part_of)
         words_free(&self.ours)
         words_free(&self.theirs)
 
-    cdef void free_parts(self) noexcept nogil:
-        cdef size_t i
-        for i in range(self.n_parts):
-            free_part(self.parts[i])
-        free(self.parts)
+    # ---- what stays -----------------------------------------------------------------------------------------------
+
+    cdef int begin_with(self, Kept kept) except -1:
+        reserve(<void**> &self.parts, &self.parts_capacity, kept.n_parts, sizeof(Part*))
+        memcpy(self.parts, kept.parts, kept.n_parts * sizeof(Part*))
+        self.n_parts = self.n_borrowed = kept.n_parts
+        self.kept = kept
+        self.families.borrow(kept.families)
+        kept.enter_all(self.known, self.families, self.automaton)
+        self.rests.next_place = kept.next_place
+        self.part_bytes = self.n_borrowed_bytes = kept.n_bytes
+        return 0
+
+    cdef int keep(self) except -1:
+        cdef Kept kept = Kept()
+        cdef Families families = Families(self.trie.n_words)
+        cdef Part* part
+        cdef size_t i, n
+        with nogil:
+            self.acquire()
+            n = self.n_parts
+            self.release()
+            for i in range(n):
+                self.acquire()
+                part = self.parts[i]
+                self.release()
+                self.complete(part)
+            self.acquire()
+        try:
+            if self.kept is None:                       # no other thread was faster
+                families.borrow(self.families)
+                with nogil:
+                    kept.list_all(self.parts, n, self.known, self.families, self.automaton)
+                families.family_of, self.families.family_of = self.families.family_of, families.family_of
+                kept.families = self.families
+                kept.next_place = self.rests.next_place
+                self.part_bytes += kept.families.n_bytes + kept.n_own_bytes()
+                self.n_borrowed_bytes = self.part_bytes
+                kept.n_bytes = self.part_bytes + self.rests.n_bytes
+                self.families = self.builder.families = families
+                kept.n_parts = self.n_borrowed = n
+                self.kept = kept
+        finally:
+            self.release()
+        return 0
+
+    cdef size_t n_kept_bytes(self) noexcept nogil:
+        if <void*> self.kept == <void*> None or self.users.limit and self.kept.n_bytes > self.users.limit // 8 * 5:
+            return 0
+        return self.kept.n_bytes
 
     # ---- under the lock -----------------------------------------------------------------------------------------
 
@@ -165,6 +211,16 @@ cdef class Parts:
         if not part.live_made:
             self.late_exits.find(part)
             self.part_bytes += part.live.n * sizeof(uint32_t)
+        return 0
+
+    cdef int complete(self, Part* part) except -1 nogil:
+        cdef uint32_t k
+        for k in range(part.exits.n_bytes):
+            self.need_rests(part, &part.exits, k)
+        if part.n_late:
+            self.need_live(part)
+            for k in range(part.live.n_bytes):
+                self.need_rests(part, &part.live, k)
         return 0
 
     cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil:
@@ -390,6 +446,10 @@ cdef class Parts:
         """Return the bytes that are freed when the parts are dropped; the quotient of the trie stays."""
         return (self.automaton.n_bytes() + self.rests.n_bytes + self.families.n_bytes + self.part_bytes + self.known.n_bytes()
                 + self.bounds.n_bytes() + self.builder.n_bytes())
+
+
+cdef void free_part_of(void* parts, size_t i) noexcept nogil:
+    free_part((<Part**> parts)[i])
 
 
 cdef Parts parts_of(TokenTrie trie):

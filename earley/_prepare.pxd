@@ -25,6 +25,5 @@ cdef class Preparation:
     cdef int split_unions(self) except -1 nogil
     cdef int make_all(self) except -1 nogil
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil
-    cdef int complete(self, Part* part) except -1 nogil
     cdef bint take(self, uint32_t node, uint32_t regex, Part** taken) except -1 nogil
     cdef int write_all(self, Records records) except -1 nogil

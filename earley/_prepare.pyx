@@ -85,6 +85,8 @@ cdef class Preparation:
         cdef uint32_t n_missing = self.n_missing
         with nogil:
             self.make_all()
+        if self.parts.kept is None:
+            self.parts.keep()
         # Other parts need some parts, too (`Part.like`), and another thread may make some: so count those that were
         # missing.
         self.n_known = <uint32_t> (self.wanted.n // 2) - n_missing
@@ -208,7 +210,7 @@ cdef class Preparation:
     cdef int make_all(self) except -1 nogil:
         cdef size_t i
         for i in range(0, self.wanted.n, 2):
-            self.complete(self.part(self.wanted.data[i], self.wanted.data[i + 1]))
+            self.parts.complete(self.part(self.wanted.data[i], self.wanted.data[i + 1]))
         return 0
 
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil:
@@ -220,17 +222,6 @@ cdef class Preparation:
             return part
         finally:
             self.parts.release()
-
-    cdef int complete(self, Part* part) except -1 nogil:
-        """Make all exits and rests of a part."""
-        cdef uint32_t k
-        for k in range(part.exits.n_bytes):
-            self.parts.need_rests(part, &part.exits, k)
-        if part.n_late:
-            self.parts.need_live(part)
-            for k in range(part.live.n_bytes):
-                self.parts.need_rests(part, &part.live, k)
-        return 0
 
     cdef bint take(self, uint32_t node, uint32_t regex, Part** taken) except -1 nogil:
         """Find the part, or load it from the next record; return False if it must be made. Needs the lock of the
@@ -269,6 +260,6 @@ cdef class Preparation:
                 part = self.parts.find_or_build(self.wanted.data[i], self.wanted.data[i + 1])
             finally:
                 self.parts.release()
-            self.complete(part)
+            self.parts.complete(part)
             records.write(self.wanted.data[i], key, part)
         return 0

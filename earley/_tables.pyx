@@ -7,13 +7,15 @@ from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from earleymask.earley._meter cimport exceeds, give_back, pause, spend_steps, take_here
-from earleymask.trie._memory cimport enlarged, malloc, shrunk, zeroed
+from earleymask.earley._remains cimport free_block
+from earleymask.trie._memory cimport enlarged, malloc, shrunk
 
 from earleymask.earley.errors import LimitError
 
 cdef enum:
     COUNTED = 1 << 12           # bytes of an array from which on it counts for a loading
     PAUSE = 1 << 11             # entries of a table after which other threads may run: some milliseconds for new pages
+    MANY_SLOTS = 1 << 16
     STEPS_OF_ENTRY = 4          # to find a new slot for an entry: a page may be new
 
 
@@ -87,11 +89,12 @@ cdef class Sequences:
         memset(self.slots, 0, self.n_slots * sizeof(uint32_t))
 
     def __dealloc__(self):
-        if self.n < PAUSE:
-            sequences_free(self)
-        else:
-            with nogil:                                     # giving pages back to the system takes milliseconds
-                sequences_free(self)
+        give_back(counted(self.starts_capacity * sizeof(size_t)) + counted(self.hashes_capacity * sizeof(uint32_t))
+                  + counted(self.n_slots * sizeof(uint32_t)) + counted(self.words.capacity * sizeof(uint32_t)))
+        free_block(self.words.data, self.words.capacity * sizeof(uint32_t))
+        free_block(self.starts, self.starts_capacity * sizeof(size_t))
+        free_block(self.hashes, self.hashes_capacity * sizeof(uint32_t))
+        free_block(self.slots, self.n_slots * sizeof(uint32_t))
 
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil:
         cdef uint32_t h = hash_words(data, n)
@@ -141,41 +144,35 @@ cdef inline size_t find_slot(Sequences table, uint32_t h, const uint32_t* data, 
     return slot
 
 
-cdef void sequences_free(Sequences table) noexcept nogil:
-    give_back(counted(table.starts_capacity * sizeof(size_t)) + counted(table.hashes_capacity * sizeof(uint32_t))
-              + counted(table.n_slots * sizeof(uint32_t)))
-    words_free(&table.words)
-    free(table.starts)
-    free(table.hashes)
-    free(table.slots)
-
-
 cdef int rest(Meter meter, size_t n) except -1 nogil:
     """Count the steps for n entries of a table that has found a larger place for them."""
     return pause() if meter is None else spend_steps(meter, STEPS_OF_ENTRY * n)
 
 
 cdef int sequences_rehash(Sequences table) except -1 nogil:
-    """Give the table four times as many slots. After an error it is as it was."""
-    cdef size_t n_slots = table.n_slots * 4, slot, n_bytes
+    """Give the table more slots: four times as many, twice as many if there are many. After an error it is as it was."""
+    # The entries are taken in the order of their slots, so that they go to few places at a time, which move on through the
+    # new slots. Any other order takes four times as long.
+    cdef size_t n_slots = table.n_slots * (4 if table.n_slots < MANY_SLOTS else 2), old, slot, n_bytes
     cdef uint32_t* slots
-    cdef uint32_t entry
     n_bytes = counted(n_slots * sizeof(uint32_t)) - counted(table.n_slots * sizeof(uint32_t))
     if n_bytes:
         take_here(n_bytes)
-    slots = <uint32_t*> zeroed(n_slots * sizeof(uint32_t))
+    slots = <uint32_t*> enlarged(NULL, 0, n_slots * sizeof(uint32_t))
     if slots == NULL:
         give_back(n_bytes)
         with gil:
             raise MemoryError(f"{n_slots} hash slots")
     try:
-        for entry in range(table.n):
-            if entry % PAUSE == PAUSE - 1:
-                rest(table.meter, PAUSE)
-            slot = table.hashes[entry] & (n_slots - 1)
-            while slots[slot]:
-                slot = (slot + 1) & (n_slots - 1)
-            slots[slot] = entry + 1
+        memset(slots, 0, n_slots * sizeof(uint32_t))    # a page that is read before it is written is made twice
+        for old in range(table.n_slots):
+            if old % PAUSE == PAUSE - 1:
+                rest(table.meter, PAUSE // 2)
+            if table.slots[old]:
+                slot = table.hashes[table.slots[old] - 1] & (n_slots - 1)
+                while slots[slot]:
+                    slot = (slot + 1) & (n_slots - 1)
+                slots[slot] = table.slots[old]
         slots, table.slots = table.slots, slots
         table.n_slots = n_slots
         n_bytes = 0
@@ -252,7 +249,7 @@ cdef class Map:
 
     def __dealloc__(self):
         give_back(counted(self.n_slots * sizeof(Slot)))
-        free(self.slots)
+        free_block(self.slots, self.n_slots * sizeof(Slot))
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil:
         cdef size_t slot = hash_key(key) & (self.n_slots - 1)

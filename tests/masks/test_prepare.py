@@ -237,6 +237,40 @@ def test_memory_can_be_chosen() -> None:
     assert vocabulary.stats()["remembered_limit"] == 1 << 12
 
 
+def test_prepared_parts_stay(vocabulary: Vocabulary) -> None:
+    """Only what was learned later is dropped to save memory. The prepared parts serve what comes after, too."""
+    built = prepare(vocabulary)["built"]
+    before = vocabulary.stats()
+    row, walked = np.zeros((2, -(-vocabulary.size // 32)), np.int32)
+    for n in range(100):
+        # A counted string, whose parts are made from a family that is prepared; a number; and something new.
+        terminals = (
+            rf"""/"([^"\\\x00-\x1f]){{3,{20 + n}}}"/ | /[A-Za-z_]\w*[{n % 10}]/ """
+            rf"""| /[^{n:x}]{{2,{10 + n}}};/ | /-?[0-9]+/"""
+        )
+        matcher = Matcher(Grammar.from_lark(f"start: {terminals}"), vocabulary)
+        if n == 79:
+            vocabulary.trie.learned.set_memory(vocabulary.stats()["part_bytes"] * 15 // 16)
+        for token in cut(vocabulary, '"ab 1')[:3]:
+            matcher.fill_bitmask(row)
+            if n % 15 == 14:
+                matcher.walk_bitmask(walked)
+                assert np.array_equal(row, walked)
+            assert matcher.accept(token)
+        assert vocabulary.stats()["parts"] >= before["parts"]
+        assert vocabulary.stats()["part_families"] >= before["part_families"]
+        vocabulary.trie.learned.set_memory(64 << 20)
+    assert vocabulary.stats()["parts_dropped"] == 1
+    assert prepare(vocabulary) == {"built": 0, "taken": 0, "known": built}
+    for name in GRAMMARS:
+        compare_masks(vocabulary, name)
+    # What is more than the bound allows does not stay.
+    vocabulary.trie.learned.set_memory(vocabulary.stats()["part_bytes"] // 16)
+    compare_masks(vocabulary, "data")
+    assert vocabulary.stats()["parts_dropped"] > 1
+    assert prepare(vocabulary)["built"] > 0
+
+
 def test_from_several_threads() -> None:
     vocabulary = made_up()
     done: list[dict[str, int]] = []
