@@ -270,7 +270,7 @@ cdef class Engine:
         """Make the productions of at most n lazy symbols that may stand at the beginning of a symbol, or behind its first
         terminal: the first mask needs them. The grammar must not be finished."""
         self.open_for_changes()
-        self.rules.first_alternatives(symbol, n)
+        self.rules.first_productions(symbol, n)
 
     cpdef add_production(self, lhs, rhs):
         """Add the production `lhs` -> `rhs`, a sequence of symbols."""

@@ -339,8 +339,8 @@ cdef class Rules:
             made = self.expansions[symbol] = tuple(found)
         return made
 
-    def first_alternatives(self, symbol, n) -> None:
-        """Make the alternatives of lazy symbols that may stand at the beginning of a symbol, or behind its first
+    def first_productions(self, symbol, n) -> None:
+        """Make the productions of lazy symbols that may stand at the beginning of a symbol, or behind its first
         terminal: of at most n. The first mask needs them."""
         cdef list waiting = [(symbol, False)]
         cdef set known = set(waiting)
@@ -368,6 +368,9 @@ cdef class Rules:
                         continue
                     if not one.nullable:
                         break
+        for symbol, is_behind in waiting:
+            if self.symbols[<uint32_t> symbol].kind == S_LAZY and self.is_productive(symbol):
+                self.make_productions(symbol)
 
     def ways(self, symbol) -> tuple:
         """Return sequences of symbols; the symbol derives a string exactly if one of them does."""

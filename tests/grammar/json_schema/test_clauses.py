@@ -192,14 +192,14 @@ def branch(**values: int | None) -> dict[str, Any]:
 
 def test_a_limit_on_time_loses_no_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the time runs out while the first mask within an object is made, the same call succeeds when there is
-    time, and allows the same tokens."""
+    time, and allows the same tokens. The object is an item: loading makes the rules of one that is the whole document."""
     monkeypatch.setattr(schema_object_sets, "MAX_OPENED", 1)
     monkeypatch.setattr(schema_clauses, "MAX_FREE", 1)
     tick = Tick()
     for name, module in sorted(sys.modules.items()):
         if name.startswith("earleymask.grammar.json_schema.") and hasattr(module, "tick"):
             monkeypatch.setattr(module, "tick", tick)
-    schema = {
+    item = {
         "type": "object",
         "properties": {"a": {"enum": [1, 2]}, "b": {"enum": [1, 2]}, "c": {"enum": [1, 2, 3]}},
         "additionalProperties": False,
@@ -210,12 +210,14 @@ def test_a_limit_on_time_loses_no_solution(monkeypatch: pytest.MonkeyPatch) -> N
             {"anyOf": [branch(c=1, b=2), branch(c=3), branch(b=None)]},
         ],
     }
+    schema = {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
     oracle = Oracle(schema)
-    texts = members(
+    objects = members(
         ({}, {"a": 1}, {"a": 2}),
         ({}, {"b": 1}, {"b": 2}),
         ({}, {"c": 1}, {"c": 2}, {"c": 3}),
     )
+    texts = [f"[{text}]" for text in objects]
     valid = [text for text in texts if oracle.accepts(text)]
     assert 1 < len(valid) < len(texts)
     n_failed = 0
@@ -223,7 +225,8 @@ def test_a_limit_on_time_loses_no_solution(monkeypatch: pytest.MonkeyPatch) -> N
         matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
         tick.n_calls, tick.fails_at = 0, fails_at
         try:
-            matcher.accept(ord("{"))
+            for byte in b"[{":
+                matcher.accept(byte)
             matcher.mask()
         except earleymask.LimitError:
             n_failed += 1
