@@ -12,6 +12,7 @@ cdef enum:
     STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
     STEPS_AHEAD = 1 << 8        # the same for a thread that works ahead: some tens of microseconds
     TURN_NS = 1_000_000         # time between two turns of other threads: a fifth of what they wait for one by default
+    CYCLES_BETWEEN_LOOKS = 20_000   # of the processor, between two readings of the clock by `tick`: some microseconds
     BREAK_NS = 7_000_000        # time between two breaks
     LENGTH_OF_BREAK_NS = 500_000
     TURNS_BEFORE_LONG = 8       # loading that has had so many turns is long: what it has made is freed in pieces

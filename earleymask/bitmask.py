@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     import torch
 
 TOKENS_PER_WORD = 32
-MANY_ROWS = 16
-SECONDS_ALONE = 0.0001
-"""How long the caller's thread fills fewer rows than MANY_ROWS by itself, before it asks other threads for help."""
+SECONDS_ALONE = 0.0004
+"""How long the caller's thread fills rows by itself. Then it knows about how long the others will take."""
+SECONDS_WORTH = 0.0016
+"""How long they must take for other threads to be asked for help: to wake one, and to let it have the interpreter's lock
+where rules are made, takes as long as many masks."""
 
 
 def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, *, threads: int = 1) -> None:
@@ -39,8 +41,9 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
         rows: int32, numpy or torch on the CPU, of shape `(len(matchers), n_words)` or taller; further rows stay as they
             are. `n_words` is at least `ceil(vocab.size / 32)`. Words and bits beyond the vocabulary are cleared.
         threads: how many rows are filled at the same time. Masks are made without the GIL. One thread makes all masks
-            of a grammar, so threads help batches of different grammars. Masks that are remembered are copied first, by
-            the caller's thread, which also calls a `fill_bitmask` of one's own.
+            of a grammar, so threads help batches of different grammars; they are asked for help if the batch takes
+            about 2 ms or more. Masks that are remembered are copied first, by the caller's thread, which also calls a
+            `fill_bitmask` of one's own.
 
     Until it returns, other calls of the matchers raise `MatcherInUseError`.
 
@@ -56,10 +59,12 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
     try:
         try:
             batch.claim(plain, strict=False)
-            # To wake a thread takes as long as some masks.
-            if threads > 1 and batch.n_rows < MANY_ROWS:
+            if threads > 1:
+                n_grammars = batch.n_left
                 batch.fill(SECONDS_ALONE)
-            given.begin(min(threads, batch.n_left) - 1)
+                n_left = batch.n_left
+                if n_left * SECONDS_ALONE > (n_grammars - n_left) * SECONDS_WORTH:
+                    given.begin(min(threads, n_left) - 1)
             batch.fill()
             given.wait()
         finally:
