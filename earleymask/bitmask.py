@@ -29,8 +29,8 @@ TOKENS_PER_WORD = 32
 SECONDS_ALONE = 0.0004
 """How long the caller's thread fills rows by itself. Then it knows about how long the others will take."""
 SECONDS_WORTH = 0.0016
-"""How long they must take for other threads to be asked for help: to wake one, and to let it have the interpreter's lock
-where rules are made, takes as long as many masks."""
+"""How long they must take for other threads to be asked for help: to wake one, and to let it have the interpreter's
+lock where rules are made, takes as long as many masks."""
 
 
 def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, *, threads: int = 1) -> None:

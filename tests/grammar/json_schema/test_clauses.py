@@ -192,7 +192,8 @@ def branch(**values: int | None) -> dict[str, Any]:
 
 def test_a_limit_on_time_loses_no_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the time runs out while the first mask within an object is made, the same call succeeds when there is
-    time, and allows the same tokens. The object is an item: loading makes the rules of one that is the whole document."""
+    time, and allows the same tokens. The object is an item: loading makes the rules of one that is all of a
+    document."""
     monkeypatch.setattr(schema_object_sets, "MAX_OPENED", 1)
     monkeypatch.setattr(schema_clauses, "MAX_FREE", 1)
     tick = Tick()
