@@ -7,10 +7,9 @@ regexes are here.
 """
 
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._part cimport free_part, part_key
+from earleymask.earley._part cimport leave_parts, part_key
 from earleymask.earley._tables cimport NONE, copy_of, words_free, words_push
 
 
@@ -18,13 +17,12 @@ cdef class Kept:
 
     def __cinit__(self):
         self.regexes = Regexes()
+        self.regexes.meter.defers_signals = True        # it works with the lock of the parts
+        self.regexes.meter.holds_lock = False
         self.adopter = Adopter(self.regexes)
 
     def __dealloc__(self):
-        cdef size_t i
-        for i in range(self.n_parts):
-            free_part(self.parts[i])
-        free(self.parts)
+        leave_parts(self.parts, 0, self.n_parts, self.n_bytes)
         words_free(&self.parts_of)
         words_free(&self.families_of)
 

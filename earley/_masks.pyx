@@ -94,6 +94,7 @@ cdef class Masks:
             add(&self.users.n_bytes, 0 - self.n_noted)
             self.users.masks.pop(self.number, None)
         self.free_masks()
+        free_some()
         free(self.scratch)
         free(self.masks)
         words_free(&self.ids)
@@ -169,8 +170,8 @@ cdef class Masks:
         """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
 
         First go the answers and masks of other grammars, one grammar after the other; then our own; then the parts, if they
-        take more than five eighths of the limit. What has been prepared stays, and does not count for these. A grammar with a running call is passed over: if it uses parts that were dropped,
-        its next call frees them.
+        take more than five eighths of the limit. What has been prepared stays, and does not count for these. A grammar with
+        a running call is passed over: if it uses parts that were dropped, its next call frees them.
 
         Grammars are looked at in turn. One that was used since it was looked at last has a second chance (the clock of
         Corbató 1968), so it takes no longer if thousands are alive.
@@ -197,7 +198,9 @@ cdef class Masks:
             self.flush()
             n_kept = parts.n_kept_bytes()
             if parts.n_bytes() - n_kept > (limit - n_kept) // 8 * 5 and self.trie.learned is parts:
-                self.trie.learned = Parts(self.trie, before=parts)
+                fewer = Parts(self.trie, before=parts)
+                if self.trie.learned is parts:              # no other thread was faster
+                    self.trie.learned = fewer
                 for other in parts.living_users():
                     if turn_is_due():
                         let_others_run()

@@ -393,7 +393,7 @@ cdef int take_turn() except -1:
         # left, such as garbage collection, is.
         if (<Meter> current).started:
             (<Meter> current).started += min(worked, max(waited, 0) // 20)
-        (<Meter> current).look_at_clock()   # if this raises, so does the next `tick`
+        (<Meter> current).look_at_clock()   # if this raises, so does `tick` when it reads the clock next
         if (<Meter> current).turns_left:
             (<Meter> current).turns_left -= 1
         elif (<Meter> current).kept is not None and gc.isenabled():

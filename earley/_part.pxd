@@ -45,6 +45,8 @@ cdef struct Part:
 
 cdef Part* new_part() except NULL nogil
 cdef void free_part(Part* part) noexcept nogil
+# Free an array of n parts, and those from `first` on, little by little. Needs the GIL.
+cdef void leave_parts(Part** parts, size_t first, size_t n, size_t n_bytes) noexcept
 cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n) except -1 nogil
 cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil
 # Bytes that a part takes without its live nodes and rests; `n_words` is the length of a bitmap.

@@ -2,10 +2,14 @@
 
 from libc.stdlib cimport free
 
+from earleymask.earley._remains cimport leave
 from earleymask.earley._rests cimport free_rests
 from earleymask.earley._tables cimport byteset_add, byteset_fill, byteset_has, copy_of, lowest_bit
 from earleymask.trie._memory cimport calloc, malloc
 from earleymask.trie._trie cimport node_byte, node_skip
+
+cdef enum:
+    FREED_AT_ONCE = 16
 
 
 cdef Part* new_part() except NULL nogil:
@@ -45,6 +49,14 @@ cdef void free_part(Part* part) noexcept nogil:
     free_exits(&part.exits)
     free_exits(&part.live)
     free(part)
+
+
+cdef void leave_parts(Part** parts, size_t first, size_t n, size_t n_bytes) noexcept:
+    leave(parts, first, n, n_bytes, FREED_AT_ONCE, free_part_of)
+
+
+cdef void free_part_of(void* parts, size_t i) noexcept nogil:
+    free_part((<Part**> parts)[i])
 
 
 cdef void free_exits(Exits* exits) noexcept nogil:

@@ -47,8 +47,7 @@ from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
 from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_for
 from earleymask.earley._nodes cimport K_UNION
-from earleymask.earley._part cimport ROOT_NODE, free_part, new_part, part_key, part_size
-from earleymask.earley._remains cimport leave
+from earleymask.earley._part cimport ROOT_NODE, leave_parts, free_part, new_part, part_key, part_size
 from earleymask.earley._searches cimport without_search
 from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_free
 
@@ -65,7 +64,6 @@ cdef enum:
     MOST_ENOUGH = 64
     ASKED_ONCE = 0xFFFFFFFE     # in `bounds`: compare when the next one asks
     NOT_ALIKE = 0xFFFFFFFD      # in `bounds`: they were compared, and differ
-    FREED_AT_ONCE = 16          # parts
 
 
 @cython.no_gc_clear             # masks that are freed with it still need it
@@ -108,7 +106,7 @@ cdef class Parts:
         self.n_parts = 1
 
     def __dealloc__(self):
-        leave(self.parts, self.n_borrowed, self.n_parts, self.part_bytes - self.n_borrowed_bytes, FREED_AT_ONCE, free_part_of)
+        leave_parts(self.parts, self.n_borrowed, self.n_parts, self.part_bytes - self.n_borrowed_bytes)
         words_free(&self.ours)
         words_free(&self.theirs)
 
@@ -149,6 +147,7 @@ cdef class Parts:
                 kept.families = self.families
                 kept.next_place = self.rests.next_place
                 self.part_bytes += kept.families.n_bytes + kept.n_own_bytes()
+                # (What another thread has made in the last moment counts as well.)
                 self.n_borrowed_bytes = self.part_bytes
                 kept.n_bytes = self.part_bytes + self.rests.n_bytes
                 self.families = self.builder.families = families
@@ -446,10 +445,6 @@ cdef class Parts:
         """Return the bytes that are freed when the parts are dropped; the quotient of the trie stays."""
         return (self.automaton.n_bytes() + self.rests.n_bytes + self.families.n_bytes + self.part_bytes + self.known.n_bytes()
                 + self.bounds.n_bytes() + self.builder.n_bytes())
-
-
-cdef void free_part_of(void* parts, size_t i) noexcept nogil:
-    free_part((<Part**> parts)[i])
 
 
 cdef Parts parts_of(TokenTrie trie):

@@ -27,6 +27,7 @@ cdef enum:
     # States of one terminal whose parts are made, those that ASCII leads to first. `\w` has some 150 states, most of
     # them within a character.
     MAX_STATES = 32
+    MOST_BEFORE = 1 << 22       # bytes of parts that stay, too, because they were there before
 
 
 cdef class Preparation:
@@ -48,6 +49,9 @@ cdef class Preparation:
             if trie.learned is None:                    # no other thread was faster
                 trie.learned = made
         self.parts = parts_of(trie)
+        if self.parts.kept is None and self.parts.n_bytes() > MOST_BEFORE:
+            # What is made now is to stay for ever, so it begins without what happens to be there.
+            self.parts = trie.learned = Parts(trie, before=self.parts)
         self.records = Records(self.parts, saved.get("parts") if saved is not None else None)
         blank = self.parts.quotient.child(NONE, b" "[0])
         with nogil:
@@ -85,12 +89,12 @@ cdef class Preparation:
         cdef uint32_t n_missing = self.n_missing
         with nogil:
             self.make_all()
-        if self.parts.kept is None:
-            self.parts.keep()
         # Other parts need some parts, too (`Part.like`), and another thread may make some: so count those that were
         # missing.
         self.n_known = <uint32_t> (self.wanted.n // 2) - n_missing
         self.n_built = n_missing - self.n_taken
+        if self.parts.kept is None:
+            self.parts.keep()
 
     def arrays(self):
         """Return what can be saved: the quotient's arrays, and `parts` (uint32). Makes missing parts first."""

@@ -341,7 +341,7 @@ cdef class Rules:
 
     def first_productions(self, symbol, n) -> None:
         """Make the productions of lazy symbols that may stand at the beginning of a symbol, or behind its first
-        terminal: of at most n. The first mask needs them."""
+        terminal: of at most n, and find out whether what they mention derives anything. The first mask needs them."""
         cdef list waiting = [(symbol, False)]
         cdef set known = set(waiting)
         cdef Symbol* one

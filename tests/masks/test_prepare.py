@@ -241,7 +241,6 @@ def test_prepared_parts_stay(vocabulary: Vocabulary) -> None:
     """Only what was learned later is dropped to save memory. The prepared parts serve what comes after, too."""
     built = prepare(vocabulary)["built"]
     before = vocabulary.stats()
-    row, walked = np.zeros((2, -(-vocabulary.size // 32)), np.int32)
     for n in range(100):
         # A counted string, whose parts are made from a family that is prepared; a number; and something new.
         terminals = (
@@ -252,10 +251,9 @@ def test_prepared_parts_stay(vocabulary: Vocabulary) -> None:
         if n == 79:
             vocabulary.trie.learned.set_memory(vocabulary.stats()["part_bytes"] * 15 // 16)
         for token in cut(vocabulary, '"ab 1')[:3]:
-            matcher.fill_bitmask(row)
+            filled(matcher)
             if n % 15 == 14:
-                matcher.walk_bitmask(walked)
-                assert np.array_equal(row, walked)
+                check(matcher)
             assert matcher.accept(token)
         assert vocabulary.stats()["parts"] >= before["parts"]
         assert vocabulary.stats()["part_families"] >= before["part_families"]
@@ -269,6 +267,36 @@ def test_prepared_parts_stay(vocabulary: Vocabulary) -> None:
     compare_masks(vocabulary, "data")
     assert vocabulary.stats()["parts_dropped"] > 1
     assert prepare(vocabulary)["built"] > 0
+
+
+@pytest.mark.parametrize("name", ["tekken", "llama3"])
+def test_what_was_there_before_does_not_stay_for_ever(name: str) -> None:
+    """`prepare` may come late. What it makes stays all the same, and much else that is there goes."""
+    vocabulary = fresh(name)
+    prepare(vocabulary)
+    n_parts = vocabulary.stats()["parts"]
+    vocabulary.trie.learned = None
+    matchers = []
+    while vocabulary.stats().get("part_bytes", 0) < 20 << 20:
+        n = len(matchers)
+        matchers.append(
+            Matcher(Grammar.from_lark(f"start: /[^{n:x}]{{2,{10 + n}}};/ | /[A-Za-z_]\\w*[{n:x}]/"), vocabulary)
+        )
+        for token in cut(vocabulary, "ab"):
+            filled(matchers[-1])
+            assert matchers[-1].accept(token)
+    assert prepare(vocabulary)["known"] == 0
+    assert vocabulary.stats()["parts"] == n_parts
+    for matcher in (matchers[0], matchers[-1]):
+        check(matcher)
+    compare_masks(vocabulary, "program")
+
+
+def check(matcher: Matcher) -> None:
+    row, walked = np.zeros((2, -(-matcher.vocabulary.size // 32)), np.int32)
+    matcher.fill_bitmask(row)
+    matcher.walk_bitmask(walked)
+    assert np.array_equal(row, walked)
 
 
 def test_from_several_threads() -> None:
