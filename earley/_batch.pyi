@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +8,9 @@ from ._matcher import Matcher
 class Batch:
     """Rows and the matchers whose masks they are to become.
 
-    words: a writable buffer of 32-bit words, of shape (>= len(matchers), >= n_words of each); the words of a row follow
-    one another. errors: by index of the row, why it could not be filled; `give_back` clears such a row.
+    words: a writable buffer of 32-bit words, of shape (rows, >= n_words of each); the words of a row follow one
+    another. places: the row of each matcher. errors: by index of the matcher, why its row could not be filled;
+    `give_back` clears such a row.
     """
 
     matchers: tuple[Matcher, ...]
@@ -17,13 +18,17 @@ class Batch:
     n_rows: int
     n_grammars: int
 
-    def __init__(self, matchers: tuple[Matcher, ...], words: npt.NDArray[np.int32]) -> None: ...
+    def __init__(self, matchers: tuple[Matcher, ...], words: npt.NDArray[np.int32], places: Sequence[int]) -> None: ...
     def claim(self, indexes: Iterable[int], *, strict: bool) -> None:
-        """Claim the matchers of these rows, which must be different ones.
+        """Claim the matchers with these indexes, which must be different ones.
 
         With `strict`, raise MatcherInUseError if one is in use, and claim none. Otherwise write masks that are
         remembered at once, and enter such an error for its row.
         """
+
+    def end_failed(self) -> None:
+        """End the sequences whose rows could not be filled, and forget their errors, but for `MatcherInUseError`: that
+        is the fault of another call. To be called after `give_back`."""
 
     def give_back(self) -> None:
         """Clear the claimed rows that have not been filled, and give the matchers back: now, or when the last call of

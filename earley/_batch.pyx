@@ -20,7 +20,7 @@ from earleymask.earley._matcher cimport Matcher, is_walk_worth_trying
 from earleymask.earley._meter cimport look_at_signals, wall_clock
 from earleymask.trie._memory cimport calloc
 
-from earleymask.earley.errors import LimitError
+from earleymask.earley.errors import LimitError, MatcherInUseError
 
 cdef enum:
     PIECE_NS = 5_000_000        # for so long, a thread fills rows before it looks at signals
@@ -29,7 +29,7 @@ cdef enum:
 cdef struct Row:
     PyObject* matcher           # owned by `Batch.matchers`, a tuple: the garbage collector would empty a list first
     uint32_t* words
-    size_t index                # in the batch
+    size_t index                # of the matcher
     bint is_filled
 
 # The rows that a thread is filling.
@@ -42,8 +42,9 @@ cdef struct Place:
 cdef class Batch:
     """Rows and the matchers whose masks they are to become.
 
-    words: a writable buffer of 32-bit words, of shape (>= len(matchers), >= n_words of each); the words of a row follow
-    one another. errors: by index of the row, why it could not be filled; `give_back` clears such a row.
+    words: a writable buffer of 32-bit words, of shape (rows, >= n_words of each); the words of a row follow one another.
+    places: the row of each matcher. errors: by index of the matcher, why its row could not be filled; `give_back` clears
+    such a row.
     """
 
     cdef readonly tuple matchers
@@ -52,6 +53,7 @@ cdef class Batch:
     cdef readonly size_t n_grammars     # of these rows
     cdef Py_buffer buffer
     cdef size_t n_bytes                 # of a row
+    cdef size_t* places                 # by matcher
     cdef Row* rows                      # sorted by grammar
     cdef size_t* ends                   # by grammar: the end of its rows
     cdef size_t n_begun                 # grammars whose rows are being filled, or have been; changed by `add`
@@ -60,17 +62,18 @@ cdef class Batch:
     cdef bint is_over                   # `give_back` was called
     cdef size_t claimed_in              # `n_forks` when the matchers were claimed
 
-    def __cinit__(self, tuple matchers not None, words not None):
+    def __cinit__(self, tuple matchers not None, words not None, places not None):
         cdef Matcher matcher
+        cdef size_t i, n_rows
         self.matchers = matchers
         self.errors = {}
         if not matchers:
             return
         PyObject_GetBuffer(words, &self.buffer, PyBUF_STRIDED)
-        if (self.buffer.ndim != 2 or self.buffer.itemsize != sizeof(uint32_t) or self.buffer.shape[0] < len(matchers)
+        if (self.buffer.ndim != 2 or self.buffer.itemsize != sizeof(uint32_t) or len(places) != len(matchers)
                 or self.buffer.shape[1] > 1 and self.buffer.strides[1] != sizeof(uint32_t)):
-            raise ValueError("rows must be an array of int32 with two dimensions, a row for each matcher, whose words follow "
-                             "one another")
+            raise ValueError("rows must be an array of int32 with two dimensions, whose words follow one another; with one "
+                             "place for each matcher")
         if <size_t> self.buffer.buf % sizeof(uint32_t) or self.buffer.strides[0] % <Py_ssize_t> sizeof(uint32_t):
             raise ValueError("rows begin at an address that is no multiple of 4; use an array that numpy has allocated")
         self.n_bytes = self.buffer.shape[1] * sizeof(uint32_t)
@@ -79,17 +82,24 @@ cdef class Batch:
                 raise ValueError(f"rows have {self.buffer.shape[1]} words; {matcher.trie.n_words} are needed")
         self.rows = <Row*> calloc(len(matchers) + 1, sizeof(Row))
         self.ends = <size_t*> calloc(len(matchers) + 1, sizeof(size_t))
-        if self.rows == NULL or self.ends == NULL:
+        self.places = <size_t*> calloc(len(matchers) + 1, sizeof(size_t))
+        if self.rows == NULL or self.ends == NULL or self.places == NULL:
             raise MemoryError("rows of a batch")
+        n_rows = self.buffer.shape[0]
+        for i in range(<size_t> len(matchers)):
+            self.places[i] = places[i]
+            if self.places[i] >= n_rows:
+                raise ValueError(f"there are {n_rows} rows, and matcher {i} has row {self.places[i]}")
 
     def __dealloc__(self):
         self.free_claims(True)
         free(self.rows)
         free(self.ends)
+        free(self.places)
         PyBuffer_Release(&self.buffer)
 
     def claim(self, indexes, *, bint strict) -> None:
-        """Claim the matchers of these rows, which must be different ones.
+        """Claim the matchers with these indexes, which must be different ones.
 
         With `strict`, raise MatcherInUseError if one is in use, and claim none. Otherwise write masks that are
         remembered at once, and enter such an error for its row.
@@ -99,7 +109,9 @@ cdef class Batch:
         by_grammar = {}
         for index in indexes:
             matcher = self.matchers[index]
-            if strict or not matcher.write_known(self.row(index), self.n_bytes):
+            if matcher.error is not None and matcher.in_use == 0:
+                matcher.write_end(self.row(index), self.n_bytes)
+            elif strict or not matcher.write_known(self.row(index), self.n_bytes):
                 by_grammar.setdefault(id(matcher.engine), []).append(index)
         self.claimed_in = n_forks
         try:
@@ -134,7 +146,18 @@ cdef class Batch:
         return 0
 
     cdef uint32_t* row(self, size_t index) noexcept:
-        return <uint32_t*> (<char*> self.buffer.buf + <Py_ssize_t> index * self.buffer.strides[0])
+        return <uint32_t*> (<char*> self.buffer.buf + <Py_ssize_t> self.places[index] * self.buffer.strides[0])
+
+    def end_failed(self) -> None:
+        """End the sequences whose rows could not be filled, and forget their errors, but for `MatcherInUseError`: that is
+        the fault of another call. To be called after `give_back`."""
+        cdef Matcher matcher
+        for index, error in list(self.errors.items()):
+            matcher = self.matchers[index]
+            if not isinstance(error, MatcherInUseError):
+                matcher.error = error.with_traceback(None)
+                matcher.write_end(self.row(index), self.n_bytes)
+                del self.errors[index]
 
     def give_back(self) -> None:
         """Clear the claimed rows that have not been filled, and give the matchers back: now, or when the last call of

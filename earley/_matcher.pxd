@@ -14,6 +14,8 @@ cdef enum:
 cdef class Matcher:
     cdef readonly object grammar
     cdef readonly object vocabulary
+    cdef readonly tuple eos_token_ids
+    cdef readonly object error      # what has ended the sequence, or None
     cdef Engine engine
     cdef TokenTrie trie
     cdef Chart chart                # shared with forks
@@ -27,6 +29,8 @@ cdef class Matcher:
     cdef object warming             # what `ahead` has returned last, or None
 
     cdef int begin(self) except -1
+    cdef tuple checked_eos(self, eos_token_ids)
+    cdef tuple chosen_eos(self)
     cdef uint32_t position(self) noexcept nogil
     # A call has the matcher (`in_use`) and the engine's lock. `claim` takes the first, `lock` the second.
     cdef int acquire(self) except -1
@@ -51,6 +55,8 @@ cdef class Matcher:
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1
+    cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1
+    cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept
     cdef Mask* remembered(self) noexcept nogil
     cdef int write_freely(self, uint32_t* words, size_t n_bytes) except -1 nogil
@@ -67,6 +73,9 @@ cdef class Matcher:
     cdef bint expects_named(self, uint32_t position) except -1
     cdef int walk_mask(self, uint32_t* words) except -1
     cdef uint32_t looked_up(self, uint32_t token) noexcept
+
+# Whether `on_error` is "end". Raises ValueError if it is not "raise" either.
+cdef bint check_on_error(on_error) except -1
 
 # Whether a mask that has met a limit may be made in another way.
 cdef bint is_walk_worth_trying(error) except -1

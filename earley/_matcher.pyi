@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
-from typing import Any, Protocol, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import lark
 import numpy as np
@@ -47,9 +47,12 @@ class Matcher:
         grammar: a `Grammar`. Matchers and threads may share it. What `Constraint` takes is taken here as well, and made
             a grammar for this matcher and its forks alone.
         vocabulary: the `Vocabulary` whose ids are accepted and masked.
+        eos_token_ids: ids that end the sequence, in place of the vocabulary's: those of one request, for example. The
+            others are tokens without text then. None: the vocabulary's.
 
     Raises:
-        VocabularyError: the vocabulary has no EOS token, or lacks special tokens that the grammar names.
+        VocabularyError: there is no EOS token, or one of `eos_token_ids` is not in the vocabulary or has a text; or the
+            vocabulary lacks special tokens that the grammar names.
         GrammarError: no grammar can be made of what was given.
 
     A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. A call
@@ -57,7 +60,17 @@ class Matcher:
     the matcher is then as it was before the call.
     """
 
-    def __init__(self, grammar: _HasEngine | _Grammar, vocabulary: Vocabulary) -> None: ...
+    def __init__(
+        self,
+        grammar: _HasEngine | _Grammar,
+        vocabulary: Vocabulary,
+        eos_token_ids: Iterable[SupportsIndex] | None = None,
+    ) -> None: ...
+    @classmethod
+    def only_eos(cls: type[_M], vocabulary: Vocabulary, eos_token_ids: Iterable[SupportsIndex] | None = None) -> _M:
+        """Return a matcher whose mask has the EOS tokens alone: for a request that failed before it had a grammar, in
+        an engine that wants a matcher of each one."""
+
     @property
     def grammar(self) -> Any:
         """The grammar that was given."""
@@ -67,6 +80,10 @@ class Matcher:
         """The vocabulary that was given."""
 
     @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """The ids of the tokens that end the sequence, ascending: the vocabulary's, unless others were given."""
+
+    @property
     def n_tokens(self) -> int:
         """The number of accepted tokens."""
 
@@ -74,7 +91,18 @@ class Matcher:
     def tokens(self) -> list[int]:
         """The ids of the accepted tokens, a new list."""
 
-    def fill_bitmask(self, row: npt.NDArray[np.int32] | _TorchTensor) -> None:
+    @property
+    def error(self) -> Exception | None:
+        """What has ended the sequence: the error of a mask that was filled with `on_error="end"`; else None.
+
+        The row holds the EOS tokens alone then. No token is accepted, `is_finished` is true, and further rows are the
+        same, until tokens are taken back. So an engine whose requests share a step can go on, and the one that failed
+        ends.
+        """
+
+    def fill_bitmask(
+        self, row: npt.NDArray[np.int32] | _TorchTensor, *, on_error: Literal["raise", "end"] = "raise"
+    ) -> None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         The slow formula: `row[w] = sum(1 << b for b in range(32) if mask()[32 * w + b])`, as signed 32-bit words.
@@ -82,6 +110,8 @@ class Matcher:
         Args:
             row: int32, shape (>= ceil(vocabulary.size / 32),), contiguous and writable: a numpy array or a torch tensor
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
+            on_error: "raise", or "end": if the mask cannot be made, as with `LimitError`, do not raise but end the
+                sequence, see `error`.
 
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
@@ -100,6 +130,12 @@ class Matcher:
     def accept(self, token_id: SupportsIndex) -> bool:
         """Append the token if the mask allows it, and return True. Otherwise, or if the vocabulary does not have the
         id, change nothing and return False."""
+
+    def accept_tokens(self, token_ids: Iterable[SupportsIndex]) -> int:
+        """Append the tokens one after the other, up to the first one that is not allowed, and return how many were.
+
+        After an error, such as `LimitError`, none of them has been appended.
+        """
 
     def validate(self, token_ids: Iterable[SupportsIndex]) -> int:
         """Return how many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
@@ -121,7 +157,8 @@ class Matcher:
         """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""
 
     def is_finished(self) -> bool:
-        """Return whether an EOS token has been accepted. From then on, only EOS tokens are allowed."""
+        """Return whether an EOS token has been accepted, or an error has ended the sequence. From then on, only EOS
+        tokens are allowed."""
 
     def forced_bytes(self) -> bytes:
         """Return the bytes with which every continuation begins, at most 65,536 of them."""

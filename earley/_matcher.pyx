@@ -12,6 +12,7 @@ from libc.string cimport memcpy, memset
 
 from functools import partial
 from operator import index
+from sys import modules
 
 import numpy as np
 
@@ -41,6 +42,8 @@ MAX_FORCED_BYTES = 1 << 16
 MOST_BYTES_AHEAD = 64
 FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
+cdef str RAISE = "raise"
+cdef object torch = None                # the module, if a tensor has been met
 cdef object NDARRAY = np.ndarray
 
 cdef object grammar_reader = None       # see `set_readers`
@@ -60,7 +63,7 @@ def set_readers(grammar, vocabulary):
 @cython.no_gc_clear       # `__dealloc__` needs the chart; the other members of a cycle can be cleared
 cdef class Matcher:
     # The first two lines are the signature, in the form in which `inspect` finds that of a C type: not indented.
-    """Matcher(grammar, vocabulary)
+    """Matcher(grammar, vocabulary, eos_token_ids=None)
 --
 
     The state of one sequence of tokens in a grammar: it knows which tokens may come next.
@@ -69,9 +72,12 @@ cdef class Matcher:
         grammar: a `Grammar`. Matchers and threads may share it. What `Constraint` takes is taken here as well, and made
             a grammar for this matcher and its forks alone.
         vocabulary: the `Vocabulary` whose ids are accepted and masked.
+        eos_token_ids: ids that end the sequence, in place of the vocabulary's: those of one request, for example. The
+            others are tokens without text then. None: the vocabulary's.
 
     Raises:
-        VocabularyError: the vocabulary has no EOS token, or lacks special tokens that the grammar names.
+        VocabularyError: there is no EOS token, or one of `eos_token_ids` is not in the vocabulary or has a text; or the
+            vocabulary lacks special tokens that the grammar names.
         GrammarError: no grammar can be made of what was given.
 
     A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. A call
@@ -79,7 +85,7 @@ cdef class Matcher:
     the matcher is then as it was before the call.
     """
 
-    def __cinit__(self, grammar, vocabulary):
+    def __cinit__(self, grammar, vocabulary, eos_token_ids=None):
         engine = getattr(grammar, "engine", None)
         if not isinstance(engine, Engine):      # other objects may have an attribute of this name
             grammar = grammar_reader(grammar)
@@ -91,21 +97,25 @@ cdef class Matcher:
         self.engine = engine
         self.trie = vocabulary.trie
 
-    def __init__(self, grammar, vocabulary):
+    def __init__(self, grammar, vocabulary, eos_token_ids=None):
         if self.history != NULL:
             return
         renewed = getattr(self.grammar, "_renewed", None)
         if renewed is not None:
             self.engine = renewed()
-        if not vocabulary.eos_token_ids:
-            raise VocabularyError("the vocabulary has no EOS token, so no sequence could end; make it with eos_token_id=")
+        if eos_token_ids is None:
+            self.eos_token_ids = vocabulary.eos_token_ids
+            if not self.eos_token_ids:
+                raise VocabularyError("the vocabulary has no EOS token, so no sequence could end; make it with eos_token_id=")
+        else:
+            self.eos_token_ids = self.checked_eos(eos_token_ids)
         named = [*self.engine.special_names, *[name for each in self.engine.token_sets for name in each[3]]]
         if not vocabulary.special_tokens.keys() >= set(named):
             from earleymask.trie.special_names import unknown
 
             raise unknown(named, vocabulary)
         self.specials = Specials(
-            vocabulary.eos_token_ids,
+            self.eos_token_ids,
             [(vocabulary.special_tokens[name], self.engine.add_special(name)) for name in self.engine.special_names],
         )
         if self.engine.token_sets:
@@ -123,6 +133,29 @@ cdef class Matcher:
             self.begin()
         finally:
             self.engine.release()
+
+    cdef tuple checked_eos(self, eos_token_ids):
+        """Return the ids in ascending order. Raises VocabularyError if one of them cannot end a sequence."""
+        cdef set found = set()
+        for token_id in eos_token_ids:
+            token = self.known(token_id)
+            if token == NONE:
+                raise VocabularyError(f"eos_token_ids has {token_id}; the vocabulary has the ids 0 to {self.trie.n_tokens - 1}")
+            if self.trie.token_offsets[<uint32_t> token] < self.trie.token_offsets[<uint32_t> token + 1]:
+                raise VocabularyError(
+                    f"eos_token_ids has {token_id}, whose text is {self.vocabulary.token_bytes(token_id)!r}: a grammar may want "
+                    "that text, so it cannot end a sequence; leave it out, and stop after it when it has been sampled")
+            found.add(token)
+        if not found:
+            raise VocabularyError("eos_token_ids is empty, so no sequence could end; give at least one id, or None for the "
+                                  "vocabulary's")
+        return tuple(sorted(found))
+
+    @classmethod
+    def only_eos(cls, vocabulary, eos_token_ids=None):
+        """Return a matcher whose mask has the EOS tokens alone: for a request that failed before it had a grammar, in an
+        engine that wants a matcher of each one."""
+        return cls('start: ""', vocabulary, eos_token_ids)
 
     def __dealloc__(self):
         # There is no lock here, and forks may still use the chart: a later call of a fork frees the history.
@@ -144,12 +177,14 @@ cdef class Matcher:
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
-    def fill_bitmask(self, row) -> None:
+    def fill_bitmask(self, row, *, on_error="raise") -> None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         Args:
             row: int32, shape (>= ceil(vocabulary.size / 32),), contiguous and writable: a numpy array or a torch tensor
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
+            on_error: "raise", or "end": if the mask cannot be made, as with `LimitError`, do not raise but end the
+                sequence, see `error`.
 
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
@@ -157,9 +192,34 @@ cdef class Matcher:
         cdef Py_buffer buffer
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
-            self.write_mask(<uint32_t*> buffer.buf, buffer.len)
+            if on_error is RAISE and self.error is None:
+                self.write_mask(<uint32_t*> buffer.buf, buffer.len)
+            else:
+                self.write_or_end(<uint32_t*> buffer.buf, buffer.len, check_on_error(on_error))
         finally:
             PyBuffer_Release(&buffer)
+
+    cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1:
+        """Write the mask. If this fails, and `ends` is true, end the sequence."""
+        if self.error is None:
+            try:
+                self.write_mask(words, n_bytes)
+                return 0
+            except MatcherInUseError:                   # the fault of another call, not of the grammar
+                raise
+            except Exception as error:
+                if not ends:
+                    raise
+                self.error = error.with_traceback(None)
+        self.write_end(words, n_bytes)
+        return 0
+
+    cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept:
+        """Write a mask that allows the EOS tokens alone."""
+        cdef size_t i
+        memset(words, 0, n_bytes)
+        for i in range(self.specials.eos.n):
+            mask_allow(words, self.specials.eos.data[i])
 
     def walk_bitmask(self, row) -> None:
         """Do the same as `fill_bitmask` by a walk over the whole trie: slow, the reference for tests."""
@@ -377,7 +437,7 @@ cdef class Matcher:
         """Append the token if the mask allows it, and return True. Otherwise, or if the vocabulary does not have the
         id, change nothing and return False."""
         cdef uint32_t token = self.known(token_id), position
-        if token == NONE:
+        if token == NONE or self.error is not None:
             return False
         if self.budgets is None:
             position = self.looked_up(token)
@@ -401,6 +461,25 @@ cdef class Matcher:
         finally:
             self.release()
 
+    def accept_tokens(self, token_ids) -> int:
+        """Append the tokens one after the other, up to the first one that is not allowed, and return how many were.
+
+        After an error, such as `LimitError`, none of them has been appended.
+        """
+        # Reading the ids may run code of the caller, so it happens before.
+        cdef list tokens = list(token_ids)
+        cdef Py_ssize_t n = 0
+        with Within(self.engine.limits.seconds):
+            try:
+                for token in tokens:
+                    if not self.accept(token):
+                        break
+                    n += 1
+            except BaseException:
+                self.rollback(n)
+                raise
+        return n
+
     def validate(self, token_ids) -> int:
         """Return how many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
         # Reading the ids may run code of the caller, so it happens without the lock.
@@ -408,6 +487,8 @@ cdef class Matcher:
         cdef uint32_t token
         cdef Py_ssize_t n = 0
         cdef Matcher other
+        if self.error is not None:
+            return 0
         with Within(self.engine.limits.seconds):
             if self.budgets is None:
                 try:
@@ -554,6 +635,8 @@ cdef class Matcher:
             self.unlock()
             if not is_known:
                 self.go_back(left)
+            if n:
+                self.error = None                       # it came after the tokens that are left
         finally:
             self.in_use = 0
 
@@ -583,6 +666,7 @@ cdef class Matcher:
     def reset(self) -> None:
         """Take back all tokens."""
         self.rollback(self.n_tokens)
+        self.error = None
 
     def fork(self) -> Matcher:
         """Return an independent matcher at the same place. It shares all that was learned and the tokens so far, so a
@@ -602,6 +686,8 @@ cdef class Matcher:
         cdef type cls = type(self)
         cdef Matcher other = cls.__new__(cls, self.grammar, self.vocabulary)
         other.engine = self.engine      # the grammar may have another one by now
+        other.eos_token_ids = self.eos_token_ids
+        other.error = self.error
         other.chart = self.chart
         other.masks = self.masks
         other.specials = self.specials
@@ -621,13 +707,14 @@ cdef class Matcher:
         """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""
         self.acquire()
         try:
-            return bool(self.position() == FINISHED or self.chart.is_accepting(self.position()))
+            return self.error is None and bool(self.position() == FINISHED or self.chart.is_accepting(self.position()))
         finally:
             self.release()
 
     def is_finished(self) -> bool:
-        """Return whether an EOS token has been accepted. From then on, only EOS tokens are allowed."""
-        return self.n_tokens > 0 and self.position() == FINISHED
+        """Return whether an EOS token has been accepted, or an error has ended the sequence. From then on, only EOS tokens
+        are allowed."""
+        return self.error is not None or self.n_tokens > 0 and self.position() == FINISHED
 
     @property
     def n_tokens(self) -> int:
@@ -647,7 +734,11 @@ cdef class Matcher:
         return tokens
 
     def __reduce__(self):
-        return rebuild, (type(self), self.grammar, self.vocabulary, self.tokens)
+        return rebuild, (type(self), self.grammar, self.vocabulary, self.tokens, self.chosen_eos())
+
+    cdef tuple chosen_eos(self):
+        """Return the EOS tokens if they are not those of the vocabulary, else None."""
+        return None if self.eos_token_ids == self.vocabulary.eos_token_ids else self.eos_token_ids
 
     # ---- what comes next ----------------------------------------------------------------------------------------
 
@@ -826,7 +917,7 @@ cdef class Matcher:
         The text is parsed once more, in a copy of the grammar: slow, but masks are not touched.
         """
         self.check_free()
-        return explained(type(self), self.engine.limits, self.grammar, self.vocabulary, self.tokens, what)
+        return explained(type(self), self.chosen_eos(), self.engine.limits, self.grammar, self.vocabulary, self.tokens, what)
 
     def _text(self) -> bytes:
         """Return the bytes of all accepted tokens."""
@@ -1010,6 +1101,13 @@ cdef class Matcher:
         return 0
 
 
+cdef bint check_on_error(on_error) except -1:
+    """Return whether `on_error` is "end"; raise ValueError if it is not "raise" either."""
+    if on_error != "end" and on_error != RAISE:
+        raise ValueError(f'on_error must be "raise" or "end", not {on_error!r}')
+    return on_error == "end"
+
+
 cdef inline void copy_mask(const Mask* mask, uint32_t* words, size_t n_words, size_t n_bytes) noexcept nogil:
     cdef size_t i
     if mask.bits != NULL:
@@ -1031,9 +1129,9 @@ cdef inline bint needs_block(const History* history) noexcept nogil:
     return history.n != history.last.n or history.n == history.last.capacity
 
 
-def rebuild(cls, grammar, vocabulary, tokens):
-    """Make a matcher from its pickle: grammar, vocabulary and tokens."""
-    matcher = cls(grammar, vocabulary)
+def rebuild(cls, grammar, vocabulary, tokens, eos_token_ids=None):
+    """Make a matcher from its pickle: grammar, vocabulary and tokens, and EOS tokens that are not the vocabulary's."""
+    matcher = cls(grammar, vocabulary) if eos_token_ids is None else cls(grammar, vocabulary, eos_token_ids)
     for index, token_id in enumerate(tokens):
         if not index & 0xFF:
             tick()
@@ -1041,14 +1139,15 @@ def rebuild(cls, grammar, vocabulary, tokens):
             error = RejectedTokenError(f"the pickled grammar does not accept token {token_id} at index {index}",
                                        index=index, token_id=token_id)
             limits = (<Matcher> matcher).engine.limits
-            raise error.explained_by(partial(explained, cls, limits, grammar, vocabulary, tokens[:index], token_id))
+            raise error.explained_by(
+                partial(explained, cls, eos_token_ids, limits, grammar, vocabulary, tokens[:index], token_id))
     return matcher
 
 
-def explained(cls, limits, grammar, vocabulary, tokens, what):
+def explained(cls, eos_token_ids, limits, grammar, vocabulary, tokens, what):
     """Explain why `what` may not come after tokens that the grammar accepts, in a copy of the grammar."""
     from earleymask.earley.explain import explain           # imported lazily
-    return explain(partial(rebuild, cls), limits, grammar, vocabulary, tokens, what)
+    return explain(partial(rebuild, cls, eos_token_ids=eos_token_ids), limits, grammar, vocabulary, tokens, what)
 
 
 cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens) except -1:
@@ -1064,6 +1163,10 @@ cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens
         except (BufferError, ValueError):
             pass                                        # it is read-only, has gaps, or is too small: see below
     if not isinstance(row, NDARRAY) and hasattr(row, "data_ptr"):       # a torch tensor
+        if is_plain_tensor(row):
+            memset(buffer, 0, sizeof(Py_buffer))        # nothing is to be released
+            buffer.buf, buffer.len = <void*> <size_t> row.data_ptr(), row.numel() * sizeof(uint32_t)
+            return check_room(buffer, n_words, n_tokens)
         if row.device.type != "cpu":
             raise ValueError(f"the bitmask row is on {row.device}; fill a row on the CPU and copy it there")
         row = row.detach().numpy()
@@ -1074,6 +1177,18 @@ cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens
                          "array of one dimension")
     PyObject_GetBuffer(row, buffer, PyBUF_WRITABLE)
     return check_room(buffer, n_words, n_tokens)
+
+
+cdef bint is_plain_tensor(row) except -1:
+    """Return whether this is a torch tensor of int32 on the CPU, of one dimension and without gaps."""
+    # PERF: to make a numpy array of it takes four times as long as all these questions together.
+    global torch
+    if torch is None:
+        torch = modules.get("torch")
+        if torch is None:
+            return False
+    return (type(row) is torch.Tensor and row.is_cpu and row.dtype is torch.int32 and row.layout is torch.strided
+            and row.dim() == 1 and row.is_contiguous())
 
 
 cdef inline bint is_int(const char* format_) noexcept nogil:

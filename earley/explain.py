@@ -79,6 +79,8 @@ class _Matcher(Protocol):
     @property
     def vocabulary(self) -> Vocabulary: ...
     @property
+    def eos_token_ids(self) -> tuple[int, ...]: ...
+    @property
     def tokens(self) -> list[int]: ...
     def accept(self, token_id: int, /) -> bool: ...
     def fork(self) -> _Matcher: ...
@@ -148,7 +150,7 @@ def _place(matcher: _Matcher, text: bytes | None, token_id: int | None) -> Expla
         return Explanation(whole, n, "allowed", len(whole), len(whole))
     if matcher.is_finished():
         return Explanation(before, n, "finished", n, n)
-    if text is None and (token_id is None or token_id in vocabulary.eos_token_ids):
+    if text is None and (token_id is None or token_id in matcher.eos_token_ids):
         return Explanation(before, n, "end", n, _character(before, n)[0])
     asked = text
     if asked is None and token_id is not None:

@@ -12,7 +12,7 @@ are for `transformers`; they are imported when first used.
 from typing import TYPE_CHECKING, Any
 
 from . import interpreters as _interpreters  # noqa: F401  # first, for it may refuse to be imported
-from .bitmask import apply_bitmask, fill_bitmasks, start_bitmasks
+from .bitmask import allocate_bitmask, apply_bitmask, fill_bitmasks, start_bitmasks
 from .constraint import Constraint
 from .earley import Limits, Matcher
 from .errors import (
@@ -56,6 +56,7 @@ __all__ = [
     "VocabularyError",
     "VocabularyWarning",
     "__version__",
+    "allocate_bitmask",
     "apply_bitmask",
     "fill_bitmasks",
     "prepare",

@@ -6,11 +6,13 @@ llguidance use this layout, too, so serving code for one of them can use these m
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
+import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
 
+OnError: TypeAlias = Literal["raise", "end"]
+
 TOKENS_PER_WORD = 32
 SECONDS_ALONE = 0.0004
 """How long the caller's thread fills rows by itself. Then it knows about how long the others will take."""
@@ -33,45 +37,72 @@ SECONDS_WORTH = 0.0016
 lock where rules are made, takes as long as many masks."""
 
 
-def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, *, threads: int = 1) -> None:
+def allocate_bitmask(n_rows: int, vocabulary: Vocabulary | int) -> npt.NDArray[np.int32]:
+    """Return rows for masks in which all bits are set: they leave logits as they are until they are filled.
+
+    Shape `(n_rows, ceil(size / 32))`, int32; `vocabulary` is a `Vocabulary` or the size. `torch.from_numpy` makes a
+    tensor of it, in the same memory. Raises ValueError if a number is negative.
+    """
+    size = vocabulary.size if isinstance(vocabulary, Vocabulary) else vocabulary
+    if n_rows < 0 or size < 0:
+        raise ValueError(f"{n_rows} rows for {size} tokens: both must be at least 0")
+    return np.full((n_rows, -(-size // TOKENS_PER_WORD)), -1, np.int32)
+
+
+def fill_bitmasks(
+    matchers: Sequence[Matcher | None],
+    rows: npt.NDArray[np.int32] | torch.Tensor,
+    *,
+    threads: int = 1,
+    indices: Sequence[int] | None = None,
+    on_error: OnError = "raise",
+) -> None:
     """Fill row `i` of `rows` with the mask of `matchers[i]`.
 
     Args:
-        matchers: one for each sequence. The mask of a matcher that is listed several times is made once.
+        matchers: one for each sequence, or None for a sequence without a constraint: all bits of its row are set, those
+            beyond the vocabulary, too, and `apply_bitmask` leaves its logits as they are. The mask of a matcher that is
+            listed several times is made once.
         rows: int32, numpy or torch on the CPU, of shape `(len(matchers), n_words)` or taller; further rows stay as they
             are. `n_words` is at least `ceil(vocab.size / 32)`. Words and bits beyond the vocabulary are cleared.
         threads: how many rows are filled at the same time. Masks are made without the GIL. One thread makes all masks
             of a grammar, so threads help batches of different grammars; they are asked for help if the batch takes
             about 2 ms or more. Masks that are remembered are copied first, by the caller's thread, which also calls a
             `fill_bitmask` of one's own.
+        indices: the row of each matcher, different ones: then `matchers[i]` fills row `indices[i]`, and the other rows
+            stay as they are. None: row `i`.
+        on_error: "raise", or "end": a sequence whose mask cannot be made ends, see `Matcher.error`, and its row holds
+            the EOS tokens alone.
 
     Until it returns, other calls of the matchers raise `MatcherInUseError`.
 
     Raises:
         VocabularyError: the matchers have different vocabularies, so the rows cannot be for one model.
-        TypeError, ValueError: `matchers` are no matchers, or `rows` have another dtype or shape, are too narrow or
-            read-only. Nothing has been written then.
-        BatchError: some rows failed, and are all zero; the others are filled.
+        TypeError, ValueError: `matchers` are no matchers, `rows` have another dtype or shape, are too narrow or
+            read-only, or `indices` are not one row for each matcher. Nothing has been written then.
+        BatchError: some rows failed, and are all zero; the others are filled. It has the errors by the index of the
+            matcher. With `on_error="end"`, only those of matchers that another call uses.
     """
-    given = _Rows(matchers, rows, threads)
-    plain = [row for row in given.first_rows if _is_plain(given.matchers[row])]
+    given = _Rows(matchers, rows, threads, indices, on_error)
+    plain = [number for number in given.first_numbers if _is_plain(given.matchers[number])]
     batch = given.batch
     try:
+        given.free_rows()
         try:
             batch.claim(plain, strict=False)
             if threads > 1:
-                n_grammars = batch.n_left
+                n_left, began = batch.n_left, time.perf_counter()
                 batch.fill(SECONDS_ALONE)
-                n_left = batch.n_left
-                if n_left * SECONDS_ALONE > (n_grammars - n_left) * SECONDS_WORTH:
+                n_done, n_left = n_left - batch.n_left, batch.n_left
+                if n_left * (time.perf_counter() - began) > n_done * SECONDS_WORTH:
                     given.begin(min(threads, n_left) - 1)
             batch.fill()
             given.wait()
         finally:
             batch.give_back()  # at first: the handler of a signal may end this block
             given.leave()
-        if len(plain) < len(given.first_rows):
-            given.fill_others(set(given.first_rows) - set(plain))
+        if len(plain) < len(given.first_numbers):
+            given.fill_others(set(given.first_numbers) - set(plain))
     except BaseException:
         given.clear(plain)
         raise
@@ -79,7 +110,12 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
 
 
 def start_bitmasks(
-    matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, *, threads: int = 1
+    matchers: Sequence[Matcher | None],
+    rows: npt.NDArray[np.int32] | torch.Tensor,
+    *,
+    threads: int = 1,
+    indices: Sequence[int] | None = None,
+    on_error: OnError = "raise",
 ) -> Filling:
     """Begin to fill row `i` of `rows` with the mask of `matchers[i]`, and return at once: the model computes meanwhile.
 
@@ -92,7 +128,7 @@ def start_bitmasks(
     alone.
 
     Args:
-        matchers, rows: as for `fill_bitmasks`.
+        matchers, rows, indices, on_error: as for `fill_bitmasks`.
         threads: how many rows are filled at the same time in the background. `wait` fills what no thread has begun.
 
     Raises:
@@ -100,7 +136,7 @@ def start_bitmasks(
         TypeError: a matcher has a `fill_bitmask` of its own, which could not be called while it is reserved.
         VocabularyError, TypeError, ValueError: as `fill_bitmasks` does. Nothing has been written in all these cases.
     """
-    given = _Rows(matchers, rows, threads)
+    given = _Rows(matchers, rows, threads, indices, on_error)
     for matcher in given.matchers:
         if not _is_plain(matcher):
             raise TypeError(
@@ -118,7 +154,8 @@ class Filling:
         self._lock = threading.RLock()  # several threads may wait, and the handler of a signal meanwhile
         self._is_over = False
         try:
-            given.batch.claim(given.first_rows, strict=True)
+            given.batch.claim(given.first_numbers, strict=True)
+            given.free_rows()
             given.begin(min(threads, given.batch.n_left))
         except BaseException:
             given.batch.give_back()
@@ -148,7 +185,7 @@ class Filling:
                 given.batch.fill()  # what no other thread has begun
                 given.wait()
             except BaseException:
-                given.clear(given.first_rows)
+                given.clear(given.first_numbers)
                 raise
             finally:
                 given.batch.give_back()
@@ -196,30 +233,47 @@ class _Helper:
 
 
 class _Rows:
-    """Matchers and their rows, checked, and the threads that fill them."""
+    """Matchers and their rows, checked, and the threads that fill them. Numbers count the matchers but not None."""
 
-    def __init__(self, matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | torch.Tensor, threads: int) -> None:
-        self.matchers = matchers = list(matchers)  # the caller may change its own meanwhile
+    def __init__(
+        self,
+        matchers: Sequence[Matcher | None],
+        rows: npt.NDArray[np.int32] | torch.Tensor,
+        threads: int,
+        indices: Sequence[int] | None,
+        on_error: OnError,
+    ) -> None:
+        if on_error not in ("raise", "end"):
+            raise ValueError(f'on_error must be "raise" or "end", not {on_error!r}')
+        self.ends = on_error == "end"
+        everyone = list(matchers)  # the caller may change its own meanwhile
         self.words = _as_words(rows)
-        _check_vocabulary(matchers)
-        if self.words.ndim != 2 or len(self.words) < len(matchers):
-            raise ValueError(f"rows must have shape ({len(matchers)}, n_words), got {self.words.shape}")
-        if len(matchers):
-            _check_writable(self.words, matchers[0].vocabulary)
+        if self.words.ndim != 2 or (indices is None and len(self.words) < len(everyone)):
+            raise ValueError(f"rows must have shape ({len(everyone)}, n_words), got {self.words.shape}")
+        places = list(range(len(everyone))) if indices is None else _checked(indices, len(everyone), len(self.words))
+        self.indexes = [index for index, matcher in enumerate(everyone) if matcher is not None]
+        """By number: where the matcher stands among all that were given."""
+        self.places = [places[index] for index in self.indexes]
+        """By number: its row."""
+        self.free = [places[index] for index, matcher in enumerate(everyone) if matcher is None]
+        self.matchers = [matcher for matcher in everyone if matcher is not None]
+        _check_vocabulary(self.matchers, self.indexes)
+        if everyone:
+            _check_writable(self.words, self.matchers[0].vocabulary if self.matchers else None)
         if threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
         # Two threads must not use the same matcher: its further rows are copied from its first one.
-        self.first_row: dict[int, int] = {}
-        for row, matcher in enumerate(matchers):
-            self.first_row.setdefault(id(matcher), row)
-        self.batch = Batch(tuple(matchers), self.words)
+        self.first_number: dict[int, int] = {}
+        for number, matcher in enumerate(self.matchers):
+            self.first_number.setdefault(id(matcher), number)
+        self.batch = Batch(tuple(self.matchers), self.words, self.places)
         self.helpers: list[_Helper] = []
         self.process = os.getpid()
 
     @property
-    def first_rows(self) -> Collection[int]:
-        """The first row of each matcher."""
-        return self.first_row.values()
+    def first_numbers(self) -> Collection[int]:
+        """The first number of each matcher."""
+        return self.first_number.values()
 
     @property
     def is_in_child(self) -> bool:
@@ -256,41 +310,52 @@ class _Rows:
         for helper in self.helpers if not self.is_in_child else ():
             helper.wait()
 
+    def free_rows(self) -> None:
+        """Set all bits of the rows that have no matcher."""
+        for place in self.free:
+            self.words[place] = -1
+
     def clear(self, claimed: Collection[int]) -> None:
         """Clear the rows that the batch has not claimed, and copies: something has ended the call before its time."""
-        for row in set(range(len(self.matchers))) - set(claimed):
-            self.words[row] = 0
+        for number in set(range(len(self.matchers))) - set(claimed):
+            self.words[self.places[number]] = 0
 
-    def fill_others(self, rows: Iterable[int]) -> None:
+    def fill_others(self, numbers: Iterable[int]) -> None:
         """Fill the rows of matchers with a `fill_bitmask` of their own."""
-        for row in sorted(rows):
+        for number in sorted(numbers):
+            row = self.words[self.places[number]]
             try:
-                self.matchers[row].fill_bitmask(self.words[row])
+                self.matchers[number].fill_bitmask(row)
             except Exception as error:  # an error of any kind must not stop the other rows
-                self.words[row] = 0
-                self.batch.errors[row] = error
+                row[:] = 0
+                self.batch.errors[number] = error
 
     def end(self) -> None:
         """Copy the rows of matchers that are listed several times. Raise BatchError if some rows failed."""
+        if self.ends:
+            self.batch.end_failed()
         errors = self.batch.errors
-        for row, matcher in enumerate(self.matchers if len(self.first_row) < len(self.matchers) else ()):
-            source = self.first_row[id(matcher)]
-            if source != row:
-                self.words[row] = self.words[source]
+        for number, matcher in enumerate(self.matchers if len(self.first_number) < len(self.matchers) else ()):
+            source = self.first_number[id(matcher)]
+            if source != number:
+                self.words[self.places[number]] = self.words[self.places[source]]
                 if source in errors:
-                    errors[row] = errors[source]
+                    errors[number] = errors[source]
         if errors:
-            failed = {row: errors[row] for row in sorted(errors)}
+            failed = {self.indexes[number]: errors[number] for number in sorted(errors)}
             raise BatchError(failed) from next(iter(failed.values()))
 
 
 def apply_bitmask(
-    logits: npt.NDArray[np.floating[Any]] | torch.Tensor, bitmask: npt.NDArray[np.int32] | torch.Tensor
+    logits: npt.NDArray[np.floating[Any]] | torch.Tensor,
+    bitmask: npt.NDArray[np.int32] | torch.Tensor,
+    *,
+    indices: Sequence[int] | None = None,
 ) -> None:
     """Set the logits of all tokens that are not allowed to -inf, in place. It does the same as this slow code:
 
         for row in range(len(logits)):
-            for t in range(logits.shape[1]):
+            for t in range(logits.shape[1] if (bitmask[row] != -1).any() else 0):
                 word = bitmask[row, t // 32] if t // 32 < bitmask.shape[1] else 0
                 if not (word >> (t % 32)) & 1:
                     logits[row, t] = -inf
@@ -298,22 +363,62 @@ def apply_bitmask(
     Args:
         logits: shape `(rows, width)` or `(width,)`; numpy float16, float32 or float64, or torch of these or bfloat16 on
             any device. They may be wider than the vocabulary (the rest becomes -inf) or narrower (the rest of the mask
-            is ignored).
+            is ignored). If all bits of a row of the bitmask are set, those beyond the vocabulary, too, its logits stay
+            as they are: so are rows of `allocate_bitmask`, and those that `fill_bitmasks` gives to None.
         bitmask: int32, shape `(rows, n_words)` or `(n_words,)`, numpy or torch. It is copied to the device of the
             logits if it is on another one.
+        indices: the rows to which masks are applied, different ones: row i of the bitmask to row i of the logits. The
+            other rows stay as they are. None: all rows.
 
     If a row of the bitmask is all zero, no logit of that row stays finite.
+
+    Raises:
+        TypeError, ValueError: dtypes or shapes do not fit, or an index is no row. Nothing has been written then.
     """
-    if isinstance(logits, np.ndarray):
+    if indices is not None:
+        _apply_some(logits, bitmask, indices)
+    elif isinstance(logits, np.ndarray):
         if not np.issubdtype(logits.dtype, np.floating):
             raise TypeError(f"logits must be floating point, got {logits.dtype}")
         words = _as_words(bitmask)
         _check_shapes(logits.shape, words.shape)
         width = min(logits.shape[-1], words.shape[-1] * TOKENS_PER_WORD)
         np.copyto(logits[..., :width], -np.inf, where=_unpack(~words, width))
-        logits[..., width:] = -np.inf
+        if width < logits.shape[-1]:
+            np.copyto(logits[..., width:], -np.inf, where=(words != -1).any(axis=-1, keepdims=True))
     elif _is_torch(logits):
         _apply_torch(logits, bitmask)
+    else:
+        raise TypeError(f"logits must be a numpy array or a torch tensor, got {type(logits).__name__}")
+
+
+def _apply_some(
+    logits: npt.NDArray[np.floating[Any]] | torch.Tensor,
+    bitmask: npt.NDArray[np.int32] | torch.Tensor,
+    indices: Sequence[int],
+) -> None:
+    """Apply masks to some rows of a batch."""
+    if logits.ndim != 2 or bitmask.ndim != 2:
+        raise ValueError(
+            f"logits of shape {tuple(logits.shape)} and a bitmask of shape {tuple(bitmask.shape)}: with indices, both "
+            "must have two dimensions"
+        )
+    rows = _checked(indices, len(indices), min(len(logits), len(bitmask)))
+    if not rows:
+        return
+    if isinstance(logits, np.ndarray):
+        some = logits[rows]
+        apply_bitmask(some, bitmask[rows])
+        logits[rows] = some
+    elif _is_torch(logits):
+        import torch
+
+        where = torch.tensor(rows)
+        chosen = logits.index_select(0, where.to(logits.device))
+        if isinstance(bitmask, np.ndarray):
+            bitmask = torch.from_numpy(bitmask)
+        apply_bitmask(chosen, bitmask.index_select(0, where.to(bitmask.device)))
+        logits.index_copy_(0, where.to(logits.device), chosen)
     else:
         raise TypeError(f"logits must be a numpy array or a torch tensor, got {type(logits).__name__}")
 
@@ -335,7 +440,8 @@ def _apply_torch(logits: torch.Tensor, bitmask: npt.NDArray[np.int32] | torch.Te
     else:
         refused = ~_unpack_on_device(words.to(logits.device), width)
     logits[..., :width].masked_fill_(refused, -torch.inf)
-    logits[..., width:] = -torch.inf
+    if width < logits.shape[-1]:
+        logits[..., width:].masked_fill_((words != -1).any(dim=-1, keepdim=True).to(logits.device), -torch.inf)
 
 
 def _unpack(words: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
@@ -354,9 +460,23 @@ def _unpack_on_device(words: torch.Tensor, width: int) -> torch.Tensor:
     return ((octets & weights) != 0).flatten(-2)[..., :width]
 
 
-def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
-    """Check that all matchers have the same vocabulary."""
-    for row, matcher in enumerate(matchers):
+def _checked(indices: Sequence[int], n: int, n_rows: int) -> list[int]:
+    """Return the rows of n matchers. Raise ValueError if they are not different rows of n_rows."""
+    places = [operator.index(place) for place in indices]
+    if len(places) != n:
+        raise ValueError(f"there are {len(places)} indices for {n} matchers; give one for each")
+    known: dict[int, int] = {}
+    for number, place in enumerate(places):
+        if not 0 <= place < n_rows:
+            raise ValueError(f"indices[{number}] is {place}; there are the rows 0 to {n_rows - 1}")
+        if known.setdefault(place, number) != number:
+            raise ValueError(f"indices[{known[place]}] and indices[{number}] are both {place}; rows must be different")
+    return places
+
+
+def _check_vocabulary(matchers: Sequence[Matcher], indexes: Sequence[int]) -> None:
+    """Check that all matchers have the same vocabulary. `indexes`: what messages call them."""
+    for row, matcher in zip(indexes, matchers, strict=True):
         if not isinstance(matcher, Matcher):
             raise TypeError(
                 f"matchers[{row}] must be a Matcher, not {type(matcher).__name__}; constraint.matcher(tokens) gives one"
@@ -365,8 +485,8 @@ def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
         if other is not first and other != first:
             raise VocabularyError(
                 f"row {row} is for a vocabulary of {other.size} tokens with fingerprint {other.fingerprint[:12]}, "
-                f"row 0 for one of {first.size} tokens with fingerprint {first.fingerprint[:12]}; make one call for "
-                "each vocabulary"
+                f"row {indexes[0]} for one of {first.size} tokens with fingerprint {first.fingerprint[:12]}; make one "
+                "call for each vocabulary"
             )
 
 
@@ -384,10 +504,10 @@ def _as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int3
     return words
 
 
-def _check_writable(words: npt.NDArray[np.int32], vocabulary: Vocabulary) -> None:
+def _check_writable(words: npt.NDArray[np.int32], vocabulary: Vocabulary | None) -> None:
     """Check once for all rows that a mask fits and can be written: they share their width and layout."""
-    n_words = -(-vocabulary.size // TOKENS_PER_WORD)
-    if words.shape[1] < n_words:
+    n_words = 0 if vocabulary is None else -(-vocabulary.size // TOKENS_PER_WORD)
+    if vocabulary is not None and words.shape[1] < n_words:
         raise ValueError(f"rows have {words.shape[1]} words; a vocabulary of {vocabulary.size} tokens needs {n_words}")
     if not words.flags.writeable:
         raise ValueError("rows are read-only; give an array that can be written")

@@ -57,7 +57,7 @@ class BatchError(EarleymaskError):
     """Some rows of a batch failed; all others are filled.
 
     Attributes:
-        errors: the exception of each row that failed, by the index of the row. The first of them is the `__cause__`.
+        errors: the exception of each row that failed, by the index of its matcher. The first one is the `__cause__`.
     """
 
     def __init__(self, errors: Mapping[int, Exception]) -> None:

@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 import threading
+import time
 from collections.abc import Callable
 from random import Random
 from types import SimpleNamespace
@@ -63,11 +64,11 @@ VOCABULARY = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"
 class OwnFill(Matcher):
     """A matcher with a `fill_bitmask` of its own, which fails halfway."""
 
-    error: Exception
+    failure: Exception
 
-    def fill_bitmask(self, row: np.ndarray) -> None:
+    def fill_bitmask(self, row: np.ndarray, **options: object) -> None:
         row[0] = -1
-        raise self.error
+        raise self.failure
 
 
 def failing(error: BaseException, *, own: bool = False) -> Matcher:
@@ -75,7 +76,7 @@ def failing(error: BaseException, *, own: bool = False) -> Matcher:
     the token `[x` leads."""
     if own:
         matcher = OwnFill(LIST, VOCABULARY)
-        matcher.error = error
+        matcher.failure = error
         return matcher
 
     def expand() -> list[list[int]]:
@@ -208,6 +209,31 @@ def test_threads_fill_rows_of_many_grammars_side_by_side(fill: Callable[..., Non
             assert matcher.accept(int(rng.choice(allowed)))
 
 
+def test_threads_help_with_few_slow_rows() -> None:
+    workers = set()
+
+    def slow_engine() -> Engine:
+        def expand() -> list[list[int]]:
+            workers.add(threading.get_ident())
+            time.sleep(0.02)
+            return [[letter]]
+
+        engine = Engine(Regexes())
+        bracket = engine.add_terminal("[", engine.regexes.literal(b"["))
+        letter = engine.add_terminal("x", engine.regexes.literal(b"x"))
+        start = engine.add_nonterminal("start")
+        engine.add_production(start, [bracket, engine.add_lazy("lazy", expand)])
+        engine.finish(start)
+        return engine
+
+    matchers = [Matcher(SimpleNamespace(engine=slow_engine()), VOCABULARY) for _ in range(3)]
+    assert not workers
+    rows = np.zeros((3, N_WORDS), np.int32)
+    fill_bitmasks(matchers, rows, threads=2)
+    assert len(workers) == 2
+    assert all(list(np.flatnonzero(unpacked(row, 258))) == [ord("["), 257] for row in rows)
+
+
 def test_several_threads_may_wait() -> None:
     matchers = matchers_at(TEXTS)
     expected = [matcher.mask() for matcher in matchers_at(TEXTS)]
@@ -250,7 +276,7 @@ def test_matchers_and_a_batch_are_freed_in_any_order() -> None:
     rows = np.zeros((2, N_WORDS), np.int32)
     matchers = matchers_at(["[a", "["])
     kept = matchers[0].fork()
-    batch = Batch(tuple(matchers), rows)
+    batch = Batch(tuple(matchers), rows, range(len(matchers)))
     batch.claim([0, 1], strict=True)
     circle: list[object] = [batch, matchers]
     circle.append(circle)
@@ -406,7 +432,7 @@ def slowly(logits: np.ndarray, bitmask: np.ndarray) -> np.ndarray:
     """Apply a mask by the formula in the docstring of `apply_bitmask`."""
     out = logits.copy()
     for row in range(len(out)):
-        for t in range(out.shape[1]):
+        for t in range(out.shape[1] if (bitmask[row] != -1).any() else 0):
             word = int(bitmask[row, t // 32]) if t // 32 < bitmask.shape[1] else 0
             if not (word >> (t % 32)) & 1:
                 out[row, t] = -np.inf
@@ -423,6 +449,7 @@ def test_applying_equals_the_formula(shape: tuple[int, int, int, int]) -> None:
     rng = np.random.default_rng(seed)
     logits = np.round(rng.normal(size=(n_rows, width)), 1)
     bitmask = rng.integers(-(2**31), 2**31, size=(n_rows, n_words), dtype=np.int64).astype(np.int32)
+    bitmask[rng.random(n_rows) < 0.3] = -1  # rows without a constraint
     expected = slowly(logits, bitmask)
     for numpy_type in NUMPY_FLOATS:
         ours = logits.astype(numpy_type)

@@ -52,12 +52,16 @@ def test_what_a_stub_declares_exists(stub: Path) -> None:
         # `__init__` has the arguments of the class, which Cython's `__cinit__` takes and no signature shows.
         if isinstance(node, ast.ClassDef) or name.endswith("__init__"):
             continue
-        if any(isinstance(decorator, ast.Name) and decorator.id == "property" for decorator in node.decorator_list):
+        decorators = {decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)}
+        if "property" in decorators:
             assert not callable(runtime), f"{name} is a property in the stub alone"
             continue
         declared = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
         declared += [node.args.vararg.arg] if node.args.vararg else []
         declared += [argument.arg for argument in node.args.kwonlyargs]
+        if "classmethod" in decorators:
+            assert inspect.ismethod(runtime) or getattr(runtime, "__self__", None) is not None, name
+            declared.pop(0)  # the class, which is bound already
         assert list(inspect.signature(runtime).parameters) == declared, name  # type: ignore[arg-type]
         n_optional = sum(p.default is not p.empty for p in inspect.signature(runtime).parameters.values())  # type: ignore[arg-type]
         assert n_optional == len(node.args.defaults) + sum(d is not None for d in node.args.kw_defaults), name
