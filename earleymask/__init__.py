@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import interpreters as _interpreters  # noqa: F401  # first, for it may refuse to be imported
 from .bitmask import allocate_bitmask, apply_bitmask, fill_bitmasks, start_bitmasks
 from .constraint import Constraint
+from .drafts import fill_draft_bitmasks
 from .earley import Limits, Matcher
 from .errors import (
     BatchError,
@@ -59,6 +60,7 @@ __all__ = [
     "allocate_bitmask",
     "apply_bitmask",
     "fill_bitmasks",
+    "fill_draft_bitmasks",
     "prepare",
     "start_bitmasks",
 ]

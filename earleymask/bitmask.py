@@ -247,7 +247,7 @@ class _Rows:
             raise ValueError(f'on_error must be "raise" or "end", not {on_error!r}')
         self.ends = on_error == "end"
         everyone = list(matchers)  # the caller may change its own meanwhile
-        self.words = _as_words(rows)
+        self.words = as_words(rows)
         if self.words.ndim != 2 or (indices is None and len(self.words) < len(everyone)):
             raise ValueError(f"rows must have shape ({len(everyone)}, n_words), got {self.words.shape}")
         places = list(range(len(everyone))) if indices is None else _checked(indices, len(everyone), len(self.words))
@@ -259,7 +259,7 @@ class _Rows:
         self.matchers = [matcher for matcher in everyone if matcher is not None]
         _check_vocabulary(self.matchers, self.indexes)
         if everyone:
-            _check_writable(self.words, self.matchers[0].vocabulary if self.matchers else None)
+            check_writable(self.words, self.matchers[0].vocabulary if self.matchers else None)
         if threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
         # Two threads must not use the same matcher: its further rows are copied from its first one.
@@ -380,7 +380,7 @@ def apply_bitmask(
     elif isinstance(logits, np.ndarray):
         if not np.issubdtype(logits.dtype, np.floating):
             raise TypeError(f"logits must be floating point, got {logits.dtype}")
-        words = _as_words(bitmask)
+        words = as_words(bitmask)
         _check_shapes(logits.shape, words.shape)
         width = min(logits.shape[-1], words.shape[-1] * TOKENS_PER_WORD)
         np.copyto(logits[..., :width], -np.inf, where=_unpack(~words, width))
@@ -490,7 +490,7 @@ def _check_vocabulary(matchers: Sequence[Matcher], indexes: Sequence[int]) -> No
             )
 
 
-def _as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int32]:
+def as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int32]:
     """Return a numpy view of an int32 bitmask."""
     words: object = rows
     if _is_torch(rows):
@@ -504,7 +504,7 @@ def _as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int3
     return words
 
 
-def _check_writable(words: npt.NDArray[np.int32], vocabulary: Vocabulary | None) -> None:
+def check_writable(words: npt.NDArray[np.int32], vocabulary: Vocabulary | None) -> None:
     """Check once for all rows that a mask fits and can be written: they share their width and layout."""
     n_words = 0 if vocabulary is None else -(-vocabulary.size // TOKENS_PER_WORD)
     if vocabulary is not None and words.shape[1] < n_words:
