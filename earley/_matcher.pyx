@@ -251,7 +251,7 @@ cdef class Matcher:
         words = np.empty(self.trie.n_words, dtype=np.uint32)
         cdef uint32_t[::1] view = words
         if self.trie.n_words:
-            self.write_mask(&view[0], self.trie.n_words * sizeof(uint32_t))
+            self.write_or_end(&view[0], self.trie.n_words * sizeof(uint32_t), False)
         return np.unpackbits(words.view(np.uint8), count=self.trie.n_tokens, bitorder="little").view(np.bool_)
 
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1:

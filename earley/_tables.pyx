@@ -164,7 +164,12 @@ cdef int sequences_rehash(Sequences table) except -1 nogil:
         with gil:
             raise MemoryError(f"{n_slots} hash slots")
     try:
-        memset(slots, 0, n_slots * sizeof(uint32_t))    # a page that is read before it is written is made twice
+        slot = 0
+        while slot < n_slots:                           # a page that is read before it is written is made twice
+            if slot:
+                rest(table.meter, PAUSE // 2)
+            memset(slots + slot, 0, min(n_slots - slot, <size_t> MANY_SLOTS) * sizeof(uint32_t))
+            slot += MANY_SLOTS
         for old in range(table.n_slots):
             if old % PAUSE == PAUSE - 1:
                 rest(table.meter, PAUSE // 2)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .earley.explanation import Explanation as Explanation
     from .integration.transformers import GrammarLogitsProcessor as GrammarLogitsProcessor
     from .integration.transformers import model_vocabulary as model_vocabulary
+    from .pool import MatcherPool as MatcherPool
 
 __version__ = "0.2.0"
 
@@ -51,6 +52,7 @@ __all__ = [
     "Limits",
     "Matcher",
     "MatcherInUseError",
+    "MatcherPool",
     "RejectedTokenError",
     "Row",
     "Vocabulary",
@@ -68,6 +70,7 @@ __all__ = [
 _LATE = {
     "Explanation": "earley.explanation",
     "GrammarLogitsProcessor": "integration.transformers",
+    "MatcherPool": "pool",
     "model_vocabulary": "integration.transformers",
 }
 """Names that are imported when they are first used, and their modules. Those of `integration` are not in `__all__`:
