@@ -27,8 +27,8 @@ class Batch:
         """
 
     def end_failed(self) -> None:
-        """End the sequences whose rows could not be filled, and forget their errors, but for `MatcherInUseError`: that
-        is the fault of another call. To be called after `give_back`."""
+        """End the sequences whose rows could not be filled, and forget their errors, but for those that are faults of a
+        call: of `MatcherInUseError`, and of matchers that are not set up. To be called after `give_back`."""
 
     def give_back(self) -> None:
         """Clear the claimed rows that have not been filled, and give the matchers back: now, or when the last call of

@@ -31,6 +31,7 @@ cdef struct Row:
     uint32_t* words
     size_t index                # of the matcher
     bint is_filled
+    bint ends                   # an error has ended the sequence before
 
 # The rows that a thread is filling.
 cdef struct Place:
@@ -109,9 +110,7 @@ cdef class Batch:
         by_grammar = {}
         for index in indexes:
             matcher = self.matchers[index]
-            if matcher.error is not None and matcher.in_use == 0:
-                matcher.write_end(self.row(index), self.n_bytes)
-            elif strict or not matcher.write_known(self.row(index), self.n_bytes):
+            if strict or matcher.error is not None or not matcher.write_known(self.row(index), self.n_bytes):
                 by_grammar.setdefault(id(matcher.engine), []).append(index)
         self.claimed_in = n_forks
         try:
@@ -142,6 +141,7 @@ cdef class Batch:
         row.matcher = <PyObject*> matcher
         row.words = self.row(index)
         row.index = index
+        row.ends = matcher.error is not None
         self.n_rows += 1
         return 0
 
@@ -149,13 +149,13 @@ cdef class Batch:
         return <uint32_t*> (<char*> self.buffer.buf + <Py_ssize_t> self.places[index] * self.buffer.strides[0])
 
     def end_failed(self) -> None:
-        """End the sequences whose rows could not be filled, and forget their errors, but for `MatcherInUseError`: that is
-        the fault of another call. To be called after `give_back`."""
+        """End the sequences whose rows could not be filled, and forget their errors, but for those that are faults of a call:
+        of `MatcherInUseError`, and of matchers that are not set up. To be called after `give_back`."""
         cdef Matcher matcher
         for index, error in list(self.errors.items()):
             matcher = self.matchers[index]
-            if not isinstance(error, MatcherInUseError):
-                matcher.error = error.with_traceback(None)
+            if not isinstance(error, MatcherInUseError) and matcher.history != NULL:
+                matcher.end_with(error)
                 matcher.write_end(self.row(index), self.n_bytes)
                 del self.errors[index]
 
@@ -231,6 +231,10 @@ cdef class Batch:
                 place.k = self.ends[grammar - 1] if grammar else 0
                 place.end = self.ends[grammar]
             row = &self.rows[place.k]
+            if row.ends:
+                (<Matcher> row.matcher).write_end(row.words, self.n_bytes)
+                self.end_row(place)
+                continue
             (<Matcher> row.matcher).lock_freely()
             place.has_lock = True
             (<Matcher> row.matcher).write_freely(row.words, self.n_bytes)

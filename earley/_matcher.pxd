@@ -55,8 +55,11 @@ cdef class Matcher:
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1
+    cdef int fill_or_end(self, row, bint ends) except -1
+    cdef bint fill_tensor(self, row) except -1
     cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1
-    cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept
+    cdef int end_with(self, error) except -1
+    cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept
     cdef Mask* remembered(self) noexcept nogil
     cdef int write_freely(self, uint32_t* words, size_t n_bytes) except -1 nogil

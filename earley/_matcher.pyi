@@ -97,11 +97,11 @@ class Matcher:
 
         The row holds the EOS tokens alone then. No token is accepted, `is_finished` is true, and further rows are the
         same, until tokens are taken back. So an engine whose requests share a step can go on, and the one that failed
-        ends.
+        ends. A pickle does not have the error.
         """
 
     def fill_bitmask(
-        self, row: npt.NDArray[np.int32] | _TorchTensor, *, on_error: Literal["raise", "end"] = "raise"
+        self, row: npt.NDArray[np.int32] | _TorchTensor, on_error: Literal["raise", "end"] = "raise"
     ) -> None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
@@ -128,8 +128,8 @@ class Matcher:
         """
 
     def accept(self, token_id: SupportsIndex) -> bool:
-        """Append the token if the mask allows it, and return True. Otherwise, or if the vocabulary does not have the
-        id, change nothing and return False."""
+        """Append the token if the mask allows it, and return True. Otherwise, if the vocabulary does not have the id,
+        or if an error has ended the sequence, change nothing and return False."""
 
     def accept_tokens(self, token_ids: Iterable[SupportsIndex]) -> int:
         """Append the tokens one after the other, up to the first one that is not allowed, and return how many were.

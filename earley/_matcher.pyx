@@ -177,7 +177,7 @@ cdef class Matcher:
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
-    def fill_bitmask(self, row, *, on_error="raise") -> None:
+    def fill_bitmask(self, row, on_error="raise") -> None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         Args:
@@ -189,18 +189,40 @@ cdef class Matcher:
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
         """
+        # PERF: `on_error` for keywords alone took 1% of the instructions of a mask that is remembered.
         cdef Py_buffer buffer
+        if on_error is not RAISE or self.error is not None:
+            self.fill_or_end(row, check_on_error(on_error))
+            return
+        if type(row) is not NDARRAY and self.fill_tensor(row):
+            return
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
-            if on_error is RAISE and self.error is None:
-                self.write_mask(<uint32_t*> buffer.buf, buffer.len)
-            else:
-                self.write_or_end(<uint32_t*> buffer.buf, buffer.len, check_on_error(on_error))
+            self.write_mask(<uint32_t*> buffer.buf, buffer.len)
         finally:
             PyBuffer_Release(&buffer)
 
+    cdef int fill_or_end(self, row, bint ends) except -1:
+        cdef Py_buffer buffer
+        open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
+        try:
+            self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends)
+        finally:
+            PyBuffer_Release(&buffer)
+        return 0
+
+    cdef bint fill_tensor(self, row) except -1:
+        """Fill a row of torch if the mask is remembered; return whether it was filled."""
+        cdef size_t n_words
+        if not is_plain_tensor(row):
+            return False
+        n_words = row.numel()
+        # SAFETY: no other thread runs before the row is written, so its memory stays where it is.
+        return n_words >= self.trie.n_words and self.write_known(<uint32_t*> <size_t> row.data_ptr(), n_words * sizeof(uint32_t))
+
     cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1:
         """Write the mask. If this fails, and `ends` is true, end the sequence."""
+        self.n_tokens                                   # raises if it is not set up
         if self.error is None:
             try:
                 self.write_mask(words, n_bytes)
@@ -210,11 +232,23 @@ cdef class Matcher:
             except Exception as error:
                 if not ends:
                     raise
-                self.error = error.with_traceback(None)
+                self.end_with(error)
         self.write_end(words, n_bytes)
         return 0
 
-    cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept:
+    cdef int end_with(self, error) except -1:
+        """End the sequence because of an error. What the error refers to, such as the calls that it has ended, is freed."""
+        cdef list agenda = [error], met = []
+        while agenda:
+            one = agenda.pop()
+            if one is not None and one not in met:
+                met.append(one)
+                one.__traceback__ = None
+                agenda += [one.__cause__, one.__context__]
+        self.error = error
+        return 0
+
+    cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil:
         """Write a mask that allows the EOS tokens alone."""
         cdef size_t i
         memset(words, 0, n_bytes)
@@ -434,8 +468,8 @@ cdef class Matcher:
     # ---- the sequence -------------------------------------------------------------------------------------------
 
     def accept(self, token_id) -> bool:
-        """Append the token if the mask allows it, and return True. Otherwise, or if the vocabulary does not have the
-        id, change nothing and return False."""
+        """Append the token if the mask allows it, and return True. Otherwise, if the vocabulary does not have the id, or
+        if an error has ended the sequence, change nothing and return False."""
         cdef uint32_t token = self.known(token_id), position
         if token == NONE or self.error is not None:
             return False
@@ -467,17 +501,23 @@ cdef class Matcher:
         After an error, such as `LimitError`, none of them has been appended.
         """
         # Reading the ids may run code of the caller, so it happens before.
-        cdef list tokens = list(token_ids)
+        cdef list tokens = [self.known(token_id) for token_id in token_ids]
         cdef Py_ssize_t n = 0
+        cdef Matcher other = self.fork()
         with Within(self.engine.limits.seconds):
-            try:
-                for token in tokens:
-                    if not self.accept(token):
-                        break
-                    n += 1
-            except BaseException:
-                self.rollback(n)
-                raise
+            for token in tokens:
+                if token == NONE or not other.accept(token):
+                    break
+                n += 1
+        self.claim()
+        try:
+            if self.n_tokens != other.n_tokens - <size_t> n:
+                raise MatcherInUseError("another thread has used this matcher while it accepted tokens; nothing was appended")
+            self.lock()
+            self.history, other.history = other.history, self.history
+            self.unlock()
+        finally:
+            self.in_use = 0
         return n
 
     def validate(self, token_ids) -> int:
@@ -654,6 +694,7 @@ cdef class Matcher:
                 history_cut(&self.chart.histories, other.history, known)
         finally:
             self.unlock()
+        other.error = None                              # it is about what comes later
         with Within(self.engine.limits.seconds):
             for token in tokens[known:]:
                 if not other.accept(token):
@@ -758,6 +799,8 @@ cdef class Matcher:
     cdef bytes force(self):
         cdef uint32_t position = self.position(), byte, only = 0, choices
         forced = bytearray()
+        if self.error is not None:
+            return b""
         while position != FINISHED and not self.chart.is_accepting(position) and len(forced) < MAX_FORCED_BYTES:
             if self.expects_named(position):
                 break
@@ -795,7 +838,7 @@ cdef class Matcher:
         try:
             self.tidy()
             position = self.position()
-            if position == FINISHED:
+            if position == FINISHED or self.error is not None:
                 return []
             found = self.chart.terminals_at(position)
             for i in range(1, self.specials.named.n, 2):
@@ -1163,10 +1206,6 @@ cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens
         except (BufferError, ValueError):
             pass                                        # it is read-only, has gaps, or is too small: see below
     if not isinstance(row, NDARRAY) and hasattr(row, "data_ptr"):       # a torch tensor
-        if is_plain_tensor(row):
-            memset(buffer, 0, sizeof(Py_buffer))        # nothing is to be released
-            buffer.buf, buffer.len = <void*> <size_t> row.data_ptr(), row.numel() * sizeof(uint32_t)
-            return check_room(buffer, n_words, n_tokens)
         if row.device.type != "cpu":
             raise ValueError(f"the bitmask row is on {row.device}; fill a row on the CPU and copy it there")
         row = row.detach().numpy()

@@ -51,7 +51,10 @@ cdef class Preparation:
         self.parts = parts_of(trie)
         if self.parts.kept is None and self.parts.n_bytes() > MOST_BEFORE:
             # What is made now is to stay for ever, so it begins without what happens to be there.
-            self.parts = trie.learned = Parts(trie, before=self.parts)
+            fewer = Parts(trie, before=self.parts)
+            if trie.learned is self.parts:              # no other thread was faster
+                trie.learned = fewer
+            self.parts = trie.learned
         self.records = Records(self.parts, saved.get("parts") if saved is not None else None)
         blank = self.parts.quotient.child(NONE, b" "[0])
         with nogil:

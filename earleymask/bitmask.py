@@ -172,7 +172,7 @@ class Filling:
         """Wait until the rows are filled, and give the matchers back.
 
         Raises:
-            BatchError: some rows failed, and are all zero; the others are filled.
+            BatchError: some rows failed, and are all zero; the others are filled. As `fill_bitmasks` says.
             RuntimeError: this process was forked meanwhile, and does not have the threads that fill the rows.
         """
         given = self._given
@@ -364,7 +364,8 @@ def apply_bitmask(
         logits: shape `(rows, width)` or `(width,)`; numpy float16, float32 or float64, or torch of these or bfloat16 on
             any device. They may be wider than the vocabulary (the rest becomes -inf) or narrower (the rest of the mask
             is ignored). If all bits of a row of the bitmask are set, those beyond the vocabulary, too, its logits stay
-            as they are: so are rows of `allocate_bitmask`, and those that `fill_bitmasks` gives to None.
+            as they are. Rows of `allocate_bitmask` are such rows, and those that `fill_bitmasks` gives to None; a mask
+            is one only if the grammar allows all tokens, EOS and special ones, too, and there are a multiple of 32.
         bitmask: int32, shape `(rows, n_words)` or `(n_words,)`, numpy or torch. It is copied to the device of the
             logits if it is on another one.
         indices: the rows to which masks are applied, different ones: row i of the bitmask to row i of the logits. The
@@ -398,29 +399,28 @@ def _apply_some(
     indices: Sequence[int],
 ) -> None:
     """Apply masks to some rows of a batch."""
+    for what, given in ("logits", logits), ("a bitmask", bitmask):
+        if not isinstance(given, np.ndarray) and not _is_torch(given):
+            raise TypeError(f"{what} must be a numpy array or a torch tensor, got {type(given).__name__}")
     if logits.ndim != 2 or bitmask.ndim != 2:
         raise ValueError(
             f"logits of shape {tuple(logits.shape)} and a bitmask of shape {tuple(bitmask.shape)}: with indices, both "
             "must have two dimensions"
         )
     rows = _checked(indices, len(indices), min(len(logits), len(bitmask)))
-    if not rows:
-        return
     if isinstance(logits, np.ndarray):
         some = logits[rows]
         apply_bitmask(some, bitmask[rows])
         logits[rows] = some
-    elif _is_torch(logits):
+    else:
         import torch
 
-        where = torch.tensor(rows)
-        chosen = logits.index_select(0, where.to(logits.device))
+        where = torch.tensor(rows, dtype=torch.int64, device=logits.device)
+        chosen = logits.index_select(0, where)
         if isinstance(bitmask, np.ndarray):
             bitmask = torch.from_numpy(bitmask)
         apply_bitmask(chosen, bitmask.index_select(0, where.to(bitmask.device)))
-        logits.index_copy_(0, where.to(logits.device), chosen)
-    else:
-        raise TypeError(f"logits must be a numpy array or a torch tensor, got {type(logits).__name__}")
+        logits.index_copy_(0, where, chosen)
 
 
 def _apply_torch(logits: torch.Tensor, bitmask: npt.NDArray[np.int32] | torch.Tensor) -> None:
@@ -484,9 +484,9 @@ def _check_vocabulary(matchers: Sequence[Matcher], indexes: Sequence[int]) -> No
         first, other = matchers[0].vocabulary, matcher.vocabulary
         if other is not first and other != first:
             raise VocabularyError(
-                f"row {row} is for a vocabulary of {other.size} tokens with fingerprint {other.fingerprint[:12]}, "
-                f"row {indexes[0]} for one of {first.size} tokens with fingerprint {first.fingerprint[:12]}; make one "
-                "call for each vocabulary"
+                f"matcher {row} is for a vocabulary of {other.size} tokens with fingerprint {other.fingerprint[:12]}, "
+                f"matcher {indexes[0]} for one of {first.size} tokens with fingerprint {first.fingerprint[:12]}; make "
+                "one call for each vocabulary"
             )
 
 

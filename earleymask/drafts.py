@@ -14,7 +14,7 @@ import numpy as np
 
 from .bitmask import TOKENS_PER_WORD, OnError, as_words, check_writable
 from .earley import Matcher
-from .errors import LimitError
+from .errors import MatcherInUseError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,7 +49,8 @@ def fill_draft_bitmasks(
     Raises:
         TypeError, ValueError: `rows` are of another kind or too small, `parents` are not earlier tokens, or `on_error`
             is not one of the two. Nothing has been written then.
-        LimitError: a mask takes too much time or memory. Some rows may have been written; the matcher is as it was.
+        LimitError: a mask takes too much time or memory. The rows behind the draft's tokens are all zero then; the
+            matcher is as it was.
     """
     tokens = [operator.index(token) for token in draft_tokens]
     before = list(range(-1, len(tokens) - 1)) if parents is None else _checked(parents, len(tokens))
@@ -57,33 +58,36 @@ def fill_draft_bitmasks(
     if words.ndim != 2 or len(words) <= len(tokens):
         raise ValueError(f"rows must have shape ({len(tokens) + 1}, n_words), got {words.shape}")
     check_writable(words, matcher.vocabulary)
-    matcher.fill_bitmask(words[0], on_error=on_error)
-    allowed = np.zeros(len(tokens), np.bool_)
+    if on_error == "raise":  # a subclass may have a `fill_bitmask` of its own, without options
+        matcher.fill_bitmask(words[0])
+    else:
+        matcher.fill_bitmask(words[0], on_error=on_error)
+    allowed: npt.NDArray[np.bool_] = np.zeros(len(tokens), np.bool_)
     words[1 : len(tokens) + 1] = -1
     children: list[list[int]] = [[] for _ in range(len(tokens) + 1)]
     for node, parent in enumerate(before):
         children[parent + 1].append(node)
-    # Depth first: each step goes back to the parent and accepts one token.
-    walker = matcher.fork()
-    depth = 0
-    agenda = [(node, 0) for node in reversed(children[0])]
+    # Depth first. The last child of a place takes its matcher, each other one a fork.
+    agenda: list[tuple[int, bool, Matcher]] = _steps(children[0], matcher.fork())
     while agenda:
-        node, at = agenda.pop()
-        walker.rollback(depth - at)
-        depth = at
+        node, is_last, above = agenda.pop()
+        place = above if is_last else above.fork()
         try:
-            is_allowed = walker.accept(tokens[node])
-        except LimitError:
-            if on_error == "raise":
+            if place.accept(tokens[node]):
+                place.fill_bitmask(words[node + 1])
+                allowed[node] = True
+                agenda += _steps(children[node + 1], place)
+        except Exception as error:
+            if on_error == "raise" or isinstance(error, MatcherInUseError):
+                words[1 : len(tokens) + 1] = 0
                 raise
             words[node + 1] = _end(matcher, words.shape[1])
-            continue
-        if is_allowed:
-            depth += 1
-            walker.fill_bitmask(words[node + 1], on_error=on_error)
-            allowed[node] = True
-            agenda += [(child, depth) for child in reversed(children[node + 1])]
     return allowed
+
+
+def _steps(children: list[int], place: Matcher) -> list[tuple[int, bool, Matcher]]:
+    """Return the steps to the children of a place, the first one at the end, with whether it is the last one."""
+    return [(child, child == children[-1], place) for child in reversed(children)]
 
 
 def _end(matcher: Matcher, n_words: int) -> npt.NDArray[np.int32]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
 
 from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, too_long
@@ -449,7 +449,9 @@ class Grammar:
     def imports(self) -> tuple[Imported, ...]:
         return () if self._kept is None else self._kept.texts
 
-    def warm(self, vocabulary: Vocabulary, *, seconds: float = 0.1) -> Warming:
+    def warm(
+        self, vocabulary: Vocabulary, *, seconds: float = 0.1, eos_token_ids: Iterable[SupportsIndex] | None = None
+    ) -> Warming:
         """Make masks of likely texts in the background, while a model reads the prompt, say. Return at once.
 
         The first masks that are asked for meanwhile, or afterwards, are made faster; they are the same without it. A
@@ -461,6 +463,7 @@ class Grammar:
                 grammar is met, or the grammar forgets what it has learned; or if it has used an eighth of the memory
                 that a vocabulary has for masks, a sixteenth of it for parts of the vocabulary, or a quarter of what
                 texts may add to the grammar. If 256 other calls wait, the oldest one is given up.
+            eos_token_ids: as for `Matcher`.
 
         Returns:
             A `Warming`: `stop()` ends it, `wait()` waits for its end.
@@ -472,7 +475,7 @@ class Grammar:
         from ..earley._matcher import Matcher
         from ..earley.warming import Warming
 
-        return Warming(LikelyTexts(Matcher(self, vocabulary), MOST_LIKELY_BYTES, seconds))
+        return Warming(LikelyTexts(Matcher(self, vocabulary, eos_token_ids), MOST_LIKELY_BYTES, seconds))
 
     def stats(self) -> dict[str, int]:
         """Return how much matchers have computed and kept so far, in counts and bytes: see `Engine.stats`."""

@@ -96,7 +96,7 @@ def test_matchers_of_two_vocabularies_are_not_mixed() -> None:
     swapped = [bytes([byte]) for byte in range(255, -1, -1)]
     other = Constraint(LIST, Vocabulary.from_tokens(swapped, eos_token_id=256, size=257))
     rows = np.full((2, N_WORDS), 77, np.int32)
-    with pytest.raises(VocabularyError, match="row 1 is for a vocabulary of 257 tokens"):
+    with pytest.raises(VocabularyError, match="matcher 1 is for a vocabulary of 257 tokens"):
         fill_bitmasks([one.matcher([]), other.matcher([])], rows)
     assert (rows == 77).all()
     fill_bitmasks([one.matcher([]), Constraint(LIST, Vocabulary.bytes()).matcher([])], rows)

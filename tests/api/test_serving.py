@@ -22,6 +22,7 @@ from earleymask import (
     allocate_bitmask,
     apply_bitmask,
     fill_bitmasks,
+    fill_draft_bitmasks,
     start_bitmasks,
 )
 from earleymask.earley import Engine, Regexes
@@ -29,8 +30,6 @@ from earleymask.trie.token_source import TokenSource
 from support import vocabularies
 from support.grammar_texts import GRAMMARS
 from support.mask_paths import filled, walked
-
-torch = pytest.importorskip("torch")
 
 BYTES = [bytes([byte]) for byte in range(256)]
 ENDS = (256, 258, 261)
@@ -145,10 +144,9 @@ def test_after_an_error_no_token_has_been_accepted() -> None:
     with pytest.raises(TypeError):
         matcher.accept_tokens([97, 97, "a"])  # type: ignore[list-item]
     assert matcher.tokens == [97, 97]
-    # The grammar has as many forms of rows as the text has brackets.
     grammar = Grammar.from_lark('start: "a" | "(" start ")"', limits=Limits(matcher_bytes=1 << 16))
     matcher = Matcher(grammar, VOCABULARY)
-    with pytest.raises(LimitError, match="matcher_bytes"):
+    with pytest.raises(LimitError, match="matcher_bytes"):  # it has a row for each bracket
         matcher.accept_tokens(b"(" * 100_000)
     assert matcher.n_tokens == 0
     assert matcher.accept_tokens(b"((a))") == 5
@@ -245,7 +243,7 @@ def test_masks_are_applied_to_the_rows_that_are_named(kind: str) -> None:
     expected = logits.copy()
     for row in indices:
         apply_bitmask(expected[row], bitmask[row])
-    got = logits.copy() if kind == "numpy" else torch.from_numpy(logits.copy())
+    got = logits.copy() if kind == "numpy" else pytest.importorskip("torch").from_numpy(logits.copy())
     apply_bitmask(got, bitmask, indices=indices)
     assert np.array_equal(np.asarray(got), expected)
     apply_bitmask(got, bitmask, indices=[])
@@ -339,6 +337,65 @@ def test_an_error_ends_the_sequence_alone(error: Exception, way: str) -> None:
     assert matcher.error is None and matcher.accept(97)
 
 
+PALINDROMES = 'start: "a" start "a" | "b" start "b" | "a" | "b" |'
+"""A grammar of which a long text teaches very much."""
+
+
+def at_the_limit(grammar: Grammar) -> Matcher:
+    """Return a matcher that has accepted letters until a limit, for which the grammar has forgotten all positions."""
+    matcher = Matcher(grammar, VOCABULARY)
+
+    def accept_all() -> None:
+        while matcher.n_tokens < 5000:
+            assert matcher.accept(ord("a"))
+
+    with pytest.raises(LimitError, match="grammar_bytes"):
+        accept_all()
+    assert matcher.n_tokens > 50
+    return matcher
+
+
+@pytest.mark.parametrize("way", ["rollback", "reset", "draft", "accept"])
+def test_tokens_can_be_taken_back_whose_positions_are_forgotten(way: str) -> None:
+    """They are accepted once more, also if an error has ended the sequence, and after a call that fails."""
+    matcher = at_the_limit(Grammar.from_lark(PALINDROMES, limits=Limits(grammar_bytes=60_000)))
+    n = matcher.n_tokens
+    if way in ("rollback", "reset"):
+        matcher.fill_bitmask(np.zeros(9, np.int32), on_error="end")
+        assert matcher.error is not None
+    if way == "reset":
+        matcher.reset()
+        assert matcher.error is None and matcher.accept_tokens(b"aaaaa") == 5
+    else:
+        matcher.rollback(n - 5)
+    if way == "draft":
+        rows = np.zeros((n + 1, 9), np.int32)
+        allowed = fill_draft_bitmasks(matcher, [97] * n, rows, on_error="end")
+        assert allowed[0] and not allowed[-1]
+    elif way == "accept":
+        with pytest.raises(LimitError):
+            matcher.accept_tokens([97] * 10 * n)
+    assert matcher.error is None and matcher.tokens == [97] * 5
+    assert np.array_equal(filled(matcher), walked(matcher)) and matcher.accept_tokens(b"baaaaa") == 6
+
+
+def test_an_ended_sequence_is_reserved_as_others_are() -> None:
+    matcher, busy = failing(LimitError("too much")), Matcher(GRAMMARS["json"], VOCABULARY)
+    matcher.fill_bitmask(np.zeros(9, np.int32), on_error="end")
+    rows = np.full((2, 9), 7, np.int32)
+    first = start_bitmasks([busy], np.zeros((1, 9), np.int32))
+    with pytest.raises(MatcherInUseError):
+        start_bitmasks([matcher, busy], rows)
+    assert (rows == 7).all()
+    first.wait()
+    filling = start_bitmasks([matcher, busy], rows)
+    with pytest.raises(MatcherInUseError):
+        matcher.rollback(1)
+    filling.wait()
+    ended(matcher, rows[0], LimitError("too much"))
+    assert matcher.forced_bytes() == b"" and matcher.expected() == []
+
+
 def packed(matcher: Matcher) -> np.ndarray:
     row = np.zeros(9, np.int32)
     matcher.fill_bitmask(row)
@@ -369,6 +426,8 @@ def test_what_is_no_fault_of_the_grammar_is_raised() -> None:
 
 
 def test_a_row_of_torch_is_filled_as_one_of_numpy() -> None:
+    torch = pytest.importorskip("torch")
+
     class Tensor(torch.Tensor):
         pass
 

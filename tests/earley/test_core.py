@@ -620,6 +620,13 @@ def test_matchers_that_were_not_set_up_say_so():
         careless.accept(97)
     with pytest.raises(ValueError, match="not set up"):
         _ = careless.tokens
+    row = np.full(9, 7, np.int32)
+    for on_error in ("raise", "end"):
+        with pytest.raises(ValueError, match="not set up"):
+            careless.fill_bitmask(row, on_error=on_error)
+    assert (row == 7).all()
+    with pytest.raises(earleymask.BatchError, match="not set up"):
+        earleymask.fill_bitmasks([careless], row[None], on_error="end")
 
 
 def test_many_optional_symbols_in_a_row():
