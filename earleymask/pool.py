@@ -82,9 +82,11 @@ class MatcherPool:
                 grammar = place.grammar
                 if grammar is None:
                     grammar = place.grammar = self._loaded(make(*arguments, **options), ends)
-                    self._n_loaded += 1
+                    with self._lock:
+                        self._n_loaded += 1
                 else:
-                    self._n_found += 1
+                    with self._lock:
+                        self._n_found += 1
         finally:
             self._leave(key, place)
         return Matcher(grammar, self.vocabulary, ends)

@@ -170,7 +170,8 @@ def prepare(
             to another vocabulary, it is replaced, with a `RuntimeWarning`. Only its owner should be able to write to
             the folder. None: no file is read or written.
         memory: bytes that may be remembered of the vocabulary for all grammars together, at least 48 MiB; beyond it,
-            what was not used for the longest time is discarded. None: as before; at first 64 MiB. A grammar that has
+            what was not used for the longest time is discarded, but for what is made here, unless it takes more than
+            five eighths of them. None: as before; at first 64 MiB. A grammar that has
             been warmed takes one or two MiB, so a server with dozens of them in flight wants 256 MiB or more.
 
     Returns:

@@ -112,6 +112,12 @@ def plainly(value: object) -> str:
     return format(Decimal(repr(value)), "f").removesuffix(".0") if isinstance(value, float) else json.dumps(value)
 
 
+def writes_plainly(schema: Any) -> bool:
+    """Return whether the report says that numbers must be written plainly, in at most 150 characters, to differ."""
+    report = earleymask.Grammar.from_json_schema(schema, property_order="any", spellings="all").report
+    return any(row.keyword == "uniqueItems" and "without an exponent" in row.why for row in report)
+
+
 def test_plain_numbers_are_the_same_numbers() -> None:
     rng = Random(3)
     for _ in range(200):
@@ -148,8 +154,7 @@ def test_instances_of_hypothesis_jsonschema() -> None:
         for one in (instance, mutated(rng, instance), mutated(rng, instance)):
             text = json.dumps(one)
             valid = oracle.accepts(text)
-            if valid and "uniqueItems" in json.dumps(schema) and not accepts(text):
-                # Numbers that must differ are written plainly, in at most 150 characters.
+            if valid and not accepts(text) and writes_plainly(schema):
                 text = plainly(one)
                 if any(len(number) > 150 for number in re.findall(r"[0-9.]+", text)):
                     continue
