@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from ...earley._large import Table
 from ...earley._meter import keep_circular, tick
 from ...trie.errors import shortened
-from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
+from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together, too_long
 from ..loading import distinct
 from ..model.compile import compile_model
-from ..model.model import Model, Symbols
+from ..model.model import Model, Origin, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
 from ..regex.ast import Node as Regex
 from ..source import GrammarWarning, SourceText, did_you_mean, path_hint
@@ -33,30 +33,50 @@ MAX_NAME = 60
 
 def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWarning, ...]]:
     """Return the engine for the language of rule `start` in the grammar `text`, and the warnings about the grammar."""
-    loader = GbnfLoader(SourceText(text), limits)
+    source = SourceText(text)
+    loader = GbnfLoader(source, limits)
     try:
-        engine = loader.load(start)
+        engine = compile_model(loader.model, loader.read(start))
     except GrammarError as error:
-        from ..other_syntax import is_lark, pointed_to
-
-        hint = path_hint(text)
-        if hint is not None:
-            error.hint = hint
-            raise
-        if is_lark(text):
-            raise pointed_to(error, "Grammar.from_lark") from error
-        found = [] if isinstance(error, GrammarLimitError) else syntax_errors(SourceText(text), limits)
-        raise (together(found) if found else error) from None
+        raise explained(error, source, limits) from None
     return engine, tuple(loader.model.warnings)
 
 
-class GbnfLoader:
-    """Resolves the names of one grammar and fills a model. The origin of a symbol is its offset in the text."""
+def embed(text: str, start: str, model: Model, name: str | None = None) -> int:
+    """Add a grammar to a model that another front end fills. Return the symbol of its rule `start`.
 
-    def __init__(self, source: SourceText, limits: Limits) -> None:
+    `name` is what errors and warnings call the text. The origins of the symbols are `Origin`s.
+    """
+    if len(text) > model.limits.source_characters:
+        raise too_long(len(text), model.limits)
+    source = SourceText(text, name)
+    try:
+        return GbnfLoader(source, model.limits, model).read(start)
+    except GrammarError as error:
+        raise explained(error, source, model.limits) from None
+
+
+def explained(error: GrammarError, source: SourceText, limits: Limits) -> GrammarError:
+    """Return an error about the whole text: with what the text seems to be instead, or with all syntax errors."""
+    from ..other_syntax import is_lark, pointed_to
+
+    hint = path_hint(source.text)
+    if hint is not None:
+        error.hint = hint
+        return error
+    if is_lark(source.text):
+        return pointed_to(error, "Grammar.from_lark")
+    found = [] if isinstance(error, GrammarLimitError) else syntax_errors(source, limits)
+    return together(found) if found else error
+
+
+class GbnfLoader:
+    """Resolves the names of one grammar and fills a model: its own, or that of the grammar around it."""
+
+    def __init__(self, source: SourceText, limits: Limits, around: Model | None = None) -> None:
         self.source = source
         self.limits = limits
-        self.model = Model(self, limits)
+        self.model = Model(self, limits) if around is None else around
         self.definitions: dict[str, Definition] = {}
         self.terminals: dict[str, Node] = {}  # rules that are terminals
         self.symbols: dict[str, int] = {}  # by name of rule
@@ -64,18 +84,19 @@ class GbnfLoader:
         self.pending: list[Definition] = []  # rules that have a symbol and no productions yet
         keep_circular(self)
 
-    def load(self, start: str) -> Engine:
+    def read(self, start: str) -> int:
+        """Add to the model what the rule `start` needs. Return the symbol of the rule."""
         self.collect(parse(self.source, self.limits))
         if "[:" in self.source.text:
             self.warn_posix_classes()
         self.check_start(start)
         reached = self.reach(start)
         self.terminals = find_terminals(reached)
-        start_symbol = self.symbols[start] = self.model.rule(start, reached[start].begin)
+        start_symbol = self.symbols[start] = self.model.rule(start, self.origin(reached[start].begin))
         self.define(start_symbol, reached[start].tree)
         for definition in self.pending:  # grows while it is read
             self.define(self.symbols[definition.name], definition.tree)
-        return compile_model(self.model, start_symbol)
+        return start_symbol
 
     # Names.
 
@@ -86,7 +107,7 @@ class GbnfLoader:
             if before is not None:
                 line, _ = self.source.line_and_column(definition.begin)
                 message = f"rule `{definition.name}` is defined again in line {line}; the last definition counts"
-                self.model.warn(message, before.begin)
+                self.model.warn(message, self.origin(before.begin))
             self.definitions[definition.name] = definition
         undefined: list[Reference] = []
         for definition in definitions:
@@ -119,7 +140,7 @@ class GbnfLoader:
                 written = self.source.text[node.begin : node.end]
                 found += [(node.begin + match.start(), posix_warning(match)) for match in posix_classes(written)]
         for offset, message in sorted(found):
-            self.model.warn(message, offset)
+            self.model.warn(message, self.origin(offset))
 
     def check_start(self, start: str) -> None:
         if start in self.definitions:
@@ -148,7 +169,8 @@ class GbnfLoader:
             for definition in self.definitions.values():
                 tick()
                 if definition.name not in reached:
-                    self.model.warn(f"rule `{definition.name}` is not reached from `{start}`", definition.begin)
+                    message = f"rule `{definition.name}` is not reached from `{start}`"
+                    self.model.warn(message, self.origin(definition.begin))
         return reached
 
     # Symbols.
@@ -159,7 +181,7 @@ class GbnfLoader:
             definition = self.definitions[name]
             tree = self.terminals.get(name)
             if tree is None:
-                symbol = self.model.rule(name, definition.begin)
+                symbol = self.model.rule(name, self.origin(definition.begin))
                 self.pending.append(definition)
             else:
                 assert tree.regex is not None
@@ -174,7 +196,7 @@ class GbnfLoader:
         if symbol is None:
             if not name:
                 name = written if len(written) <= MAX_NAME else written[:MAX_NAME] + "..."
-            symbol = self.written[written] = self.model.terminal(name, regex, begin)
+            symbol = self.written[written] = self.model.terminal(name, regex, self.origin(begin))
         return symbol
 
     def special(self, node: Token) -> int:
@@ -184,7 +206,7 @@ class GbnfLoader:
             if node.negated or node.name.startswith("<["):
                 symbol = self.token_ids(node, key)
             else:
-                symbol = self.model.special(node.name, node.begin)
+                symbol = self.model.special(node.name, self.origin(node.begin))
             self.written[key] = symbol
         return symbol
 
@@ -195,15 +217,15 @@ class GbnfLoader:
         special = token_ids.control_token(node.name) if node.name.startswith("<[") else node.name
         if special is not None:
             if node.negated:
-                return self.model.token_ids(name, (), (special,), True, node.begin)
-            return self.model.special(special, node.begin)
+                return self.model.token_ids(name, (), (special,), True, self.origin(node.begin))
+            return self.model.special(special, self.origin(node.begin))
         try:
             ranges, negated = token_ids.parse(node.name)
         except ValueError as error:
             raise self.source.error(str(error), node.begin, token_ids.HINT) from None
         if not ranges and node.negated:
             raise self.source.error("this matches no token: `<[*]>` is every token, and `!` excludes these", node.begin)
-        return self.model.token_ids(name, ranges, (), negated != node.negated, node.begin)
+        return self.model.token_ids(name, ranges, (), negated != node.negated, self.origin(node.begin))
 
     # Productions.
 
@@ -273,14 +295,18 @@ class GbnfLoader:
 
     # The model reports through these: errors and warnings get their places in the text.
 
-    def error(self, message: str, origin: int, hint: str | None = None) -> GrammarError:
-        return self.source.error(message, origin, hint)
+    def origin(self, offset: int) -> Origin:
+        """Return the origin of a symbol that was made for the text at `offset`."""
+        return Origin(self, offset)
 
-    def limit_error(self, message: str, origin: int) -> GrammarLimitError:
-        return self.source.limit_error(message, origin)
+    def error(self, message: str, offset: int, hint: str | None = None) -> GrammarError:
+        return self.source.error(message, offset, hint)
 
-    def regex_error(self, error: RegexSyntaxError, origin: int) -> GrammarError:
-        return self.source.error(error.message, origin, error.hint)
+    def limit_error(self, message: str, offset: int) -> GrammarLimitError:
+        return self.source.limit_error(message, offset)
 
-    def warning(self, message: str, origin: int) -> GrammarWarning:
-        return self.source.warning(message, origin)
+    def regex_error(self, error: RegexSyntaxError, offset: int) -> GrammarError:
+        return self.source.error(error.message, offset, error.hint)
+
+    def warning(self, message: str, offset: int) -> GrammarWarning:
+        return self.source.warning(message, offset)

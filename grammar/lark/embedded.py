@@ -35,7 +35,7 @@ MAX_EMBEDDED = 50
 class _Part(NamedTuple):
     """One grammar. The symbols from `begin` to `end` are its own, except for those of grammars within it."""
 
-    loader: GrammarLoader
+    loader: GrammarLoader | None  # None if its front end ignores no text
     begin: int
     end: int
     symbol: int  # stands for it in other grammars; -1 for the outermost grammar
@@ -112,6 +112,12 @@ class Embedded:
             self.read(loader.inner(parsed, modules, Module(0, shown, parsed)), symbol, given.start)
         elif given.kind == "json_schema":
             self.model.produce(symbol, (self.schema(given.source, given.options, loader, node),))
+        elif given.kind == "gbnf":
+            from ..gbnf.load import embed
+
+            begin = len(self.model.kinds)
+            start_symbol = embed(given.source, given.start, self.model, shown)
+            self.parts.append(_Part(None, begin, len(self.model.kinds), symbol, start_symbol))
         else:
             self.model.produce(symbol, (self.terminal(given, scope, node),))
 
@@ -164,7 +170,7 @@ class Embedded:
         raise scope.error(
             f"grammar `{name}` was made from {grammar.kind}, which cannot be used in another grammar",
             node,
-            "give a grammar in Lark's syntax, a JSON Schema, a regular expression or choices",
+            "give a grammar in Lark's syntax or GBNF, a JSON Schema, a regular expression or choices",
         )
 
     # Ignored text.
@@ -201,11 +207,11 @@ class Embedded:
                 model.produce(start, rhs)
         return start
 
-    def ignored(self, loader: GrammarLoader) -> int | None:
+    def ignored(self, loader: GrammarLoader | None) -> int | None:
         """Return the symbol of a list of ignored lexemes, or None if the grammar ignores nothing."""
-        trees: list[Node] = loader.parsed.ignored
-        if not trees:
+        if loader is None or not loader.parsed.ignored:
             return None
+        trees: list[Node] = loader.parsed.ignored
         many = self.model.helper("(ignored text)")
         self.model.produce(many, ())
         loader.enter(loader.top, None)

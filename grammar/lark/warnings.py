@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...earley._regex import Regexes
 from ..model.analysis import cycles, nullable_symbols
-from ..model.model import IGNORED, RULE, TERMINAL
+from ..model.model import IGNORED, RULE, TERMINAL, Origin
 from ..regex.lower import lower
 from ..regex.posix import posix_classes, posix_warning
 from ..source import MAX_WARNINGS
@@ -157,7 +157,7 @@ class _Finder:
             kind = self.model.kinds[symbol]
             name = self.model.names[symbol]
             origin = self.model.origins[symbol]
-            if self.regexes.is_nullable(node):
+            if self.regexes.is_nullable(node) and not isinstance(origin, Origin):
                 self.model.warn(
                     f"terminal `{name}` can match the empty text, which Lark refuses; "
                     "make it match at least one character, and write `?` or `*` where it is used",

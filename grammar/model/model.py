@@ -6,7 +6,7 @@ Symbols are consecutive ints. `repetition` makes the productions that stand for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ...earley._meter import keep, take, tick
 from ...earley.limits import DEFAULT, Limits
@@ -44,6 +44,40 @@ class Reporter(Protocol):
     def regex_error(self, error: RegexSyntaxError, origin: Any) -> GrammarError: ...
 
 
+class Origin(NamedTuple):
+    """An origin that names its reporter. A grammar within another one gives its symbols such origins."""
+
+    reporter: Reporter
+    place: Any
+
+
+class Reporters:
+    """The reporters of one model: that of an `Origin`, or that of the model's own front end for any other origin."""
+
+    def __init__(self, own: Reporter) -> None:
+        self.own = own
+
+    def find(self, origin: Any) -> tuple[Reporter, Any]:
+        """Return the reporter of an origin, and the origin as that reporter knows it."""
+        return origin if isinstance(origin, Origin) else (self.own, origin)
+
+    def error(self, message: str, origin: Any, hint: str | None = None) -> GrammarError:
+        reporter, place = self.find(origin)
+        return reporter.error(message, place, hint)
+
+    def warning(self, message: str, origin: Any) -> GrammarWarning:
+        reporter, place = self.find(origin)
+        return reporter.warning(message, place)
+
+    def limit_error(self, message: str, origin: Any) -> GrammarLimitError:
+        reporter, place = self.find(origin)
+        return reporter.limit_error(message, place)
+
+    def regex_error(self, error: RegexSyntaxError, origin: Any) -> GrammarError:
+        reporter, place = self.find(origin)
+        return reporter.regex_error(error, place)
+
+
 class Model:
     """A grammar being built. Not thread-safe; discarded after it has been compiled."""
 
@@ -72,7 +106,7 @@ class Model:
     )
 
     def __init__(self, reporter: Reporter, limits: Limits = DEFAULT) -> None:
-        self.reporter = reporter
+        self.reporter = Reporters(reporter)
         self.limits = limits
         self._most_symbols = limits.symbols
         self._most_productions = limits.productions

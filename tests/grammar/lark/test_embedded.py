@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from earleymask import Matcher, Vocabulary
-from earleymask.grammar import Grammar, GrammarError
+from earleymask import Limits, Matcher, Vocabulary
+from earleymask.grammar import Grammar, GrammarError, GrammarLimitError
 from support.lark_oracle import assert_refused, lark_accepts, lark_parser, we_accept
 from support.schema_grammars import accepts
 
@@ -97,6 +97,48 @@ def test_grammars_without_rules() -> None:
     assert not we_accept(grammar, "12 kmkm")
 
 
+def test_grammars_in_gbnf_ignore_nothing() -> None:
+    """The grammar of the first test with a rule in GBNF within: blanks are before and after it, not inside."""
+    inner = Grammar.from_gbnf('root ::= x x?\nx ::= "x" ("." x | ".")?')
+    given = Grammar.from_lark(PIECES["around"].format("@inner"), grammars={"inner": inner})
+    written = Grammar.from_lark('start: _s "a" _s /x(\\.x)*\\.?(x(\\.x)*\\.?)?/ _s "b" _s | _s "c" _s\n_s: " "*')
+    accepted = 0
+    for text in SENTENCES:
+        expected = we_accept(written, text)
+        assert we_accept(given, text) == expected, text
+        accepted += expected
+    assert accepted > 5
+    assert pickle.loads(pickle.dumps(given)) == given
+    other = Grammar.from_lark(PIECES["around"].format("@inner"), grammars={"inner": Grammar.from_gbnf('root ::= "x"')})
+    assert other != given
+
+
+def test_grammars_in_gbnf_within_grammars_that_are_within() -> None:
+    """The rules are recursive, so they are productions; both texts use the special token, and the names `x` differ."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"(", b")", b"", b""], eos_token_id=4, special_tokens={"<|x|>": 3})
+    lists = Grammar.from_gbnf('list ::= "(" x* ")"\nx ::= list | <|x|>', start="list")
+    inner = Grammar.from_lark('start: @lists x\nx: "a" <|x|>', grammars={"lists": lists})
+    grammar = Grammar.from_lark("start: @inner @inner?", grammars={"inner": inner})
+    whole = [1, 1, 3, 2, 3, 2, 0, 3]
+    for tokens in ([*whole, 4], [*whole, *whole, 4], [1, 2, 0, 3, 4]):
+        assert Matcher(grammar, vocabulary).validate(tokens) == len(tokens)
+    for tokens in ([*whole, *whole, 1], [1, 0], [1, 2, 4]):
+        assert Matcher(grammar, vocabulary).validate(tokens) == len(tokens) - 1
+
+
+def test_what_is_said_about_grammars_in_gbnf_has_their_places() -> None:
+    inner = Grammar.from_gbnf('root ::= "x"?\nother ::= "y"')
+    grammar = Grammar.from_lark('start: "a" @inner', grammars={"inner": inner})
+    assert [str(warning) for warning in grammar.warnings] == [
+        "in grammars['inner'], line 2, column 1: rule `other` is not reached from `root`"
+    ]
+    large = Grammar.from_gbnf('\nroot ::= "x" root "y" | "z" root "y" | "x"')
+    with pytest.raises(GrammarLimitError, match=r"in grammars\['inner'\], line 2, column 1: .* than 2 productions"):
+        Grammar.from_lark('start: "a" @inner', grammars={"inner": large}, limits=Limits(productions=2))
+    with pytest.raises(GrammarLimitError, match=r"43 characters, of at most 20"):
+        Grammar.from_lark('start: "a" @inner', grammars={"inner": large}, limits=Limits(source_characters=20))
+
+
 def test_special_tokens_in_embedded_grammars() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b" ", b"", b""], eos_token_id=3, special_tokens={"<|x|>": 2})
     grammar = Grammar.from_lark('start: %lark { start: <|x|> "a"\n%ignore " " } "a"')
@@ -125,7 +167,7 @@ ERRORS = {
     "a block in a terminal": ('start: A\nA: "a" %lark { start: "x" }', 2, 8, "`%lark` cannot be inside a terminal"),
     "never closed": ('start: %lark { start: "a"', 1, 8, "does not end"),
     "too deep": ("start: " + "%lark { start: " * 25 + '"x"' + "}" * 25, 1, 8, "nested too deeply"),
-    "another kind": ("start: @gbnf", 1, 8, "made from gbnf"),
+    "given as GBNF, in a terminal": ("start: A\nA: @gbnf", 2, 4, "grammar `@gbnf` cannot be inside a terminal"),
 }
 
 
