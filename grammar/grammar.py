@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from .errors import Row
     from .json_schema.grammar import ReadSchema
     from .json_schema.options import Draft, PropertyOrder, SchemaOptions, Spellings, StringEscapes, Whitespace
+    from .lark.embedded import Embedded
     from .lark.modules import Imported, Kept, Loader
     from .regex import Dialect
     from .source import GrammarWarning
+    from .tags.grammar import ReadTags
 
 _FORMAT = b"earleymask grammar 1\0"
 """Hashed first, so that a fingerprint changes when a later version reads the same text in another way."""
@@ -47,9 +49,9 @@ class Grammar:
     same way; pickling keeps the source and reads it again.
 
     Attributes:
-        kind: what it was made from: "lark", "json_schema", "gbnf", "regex" or "choices".
-        source: the text it was made from. For choices it is a JSON array; for a schema that was not given as text, it
-            is the schema's JSON text.
+        kind: what it was made from: "lark", "json_schema", "gbnf", "regex", "choices" or "structural_tag".
+        source: the text it was made from. For choices it is a JSON array; for a schema or a structural tag that was
+            not given as text, it is its JSON text.
         start: the name of its start rule, if the source names rules.
         options: how the source is to be read, such as the dialect and the flags of a regular expression; for a JSON
             Schema it is a JSON object.
@@ -67,7 +69,7 @@ class Grammar:
     start: str
     _kept: Kept | None
     _options: str
-    _schema: ReadSchema | str
+    _schema: ReadSchema | ReadTags | str
     _fingerprint: str | None
     _warnings: tuple[GrammarWarning, ...] | None
 
@@ -316,7 +318,7 @@ class Grammar:
         elif not isinstance(limits, Limits):
             raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
         with loading(limits):
-            return cls._of_schema(schema_source.read_schema(schema, options, registry, limits), limits)
+            return cls._of_read("json_schema", schema_source.read_schema(schema, options, registry, limits), limits)
 
     @classmethod
     def from_type(cls, kind: Any, **options: Unpack[SchemaOptions]) -> Grammar:
@@ -343,14 +345,129 @@ class Grammar:
         return cls.from_json_schema({"type": "object"} if object else True, **options)
 
     @classmethod
-    def _of_schema(cls, schema: ReadSchema, limits: Limits) -> Grammar:
-        return cls._make("json_schema", schema, "start", schema.engine, None, limits=limits)
+    def from_structural_tag(
+        cls,
+        spec: Any,
+        vocabulary: Vocabulary | None = None,
+        **options: Unpack[SchemaOptions],
+    ) -> Grammar:
+        """Make a grammar from a structural tag: free text, tags, schemas and grammars, put together as JSON.
+
+        The form is that of XGrammar, vLLM and SGLang; docs/structural_tags.md describes it. Free text ends where a
+        trigger or the end of its tag first stands, however tokens are cut.
+
+        Args:
+            spec: a dict, JSON text, or a pydantic model such as `xgrammar.StructuralTag`. A `Grammar` may stand
+                wherever a format stands.
+            vocabulary: the vocabulary whose special tokens the constants of the tag may contain. Each may then be
+                written as the special token or as text. Formats that allow any token need it, for its EOS tokens.
+            options: those of `from_json_schema`, for all schemas in the tag, except `registry`; and `limits`.
+
+        Raises:
+            GrammarError: the tag is malformed, has something that cannot be enforced, or has no sentence. It has the
+                JSON pointer of the place in the tag (`pointer`).
+        """
+        from .tags.grammar import read_tags, schema_options
+
+        limits = options.pop("limits", DEFAULT)
+        _check_size(len(spec) if isinstance(spec, (str, bytes)) else 0, limits)
+        with loading(limits):
+            return cls._of_read("structural_tag", read_tags(spec, vocabulary, schema_options(options), limits), limits)
+
+    @classmethod
+    def union(cls, *grammars: Grammar | str, vocabulary: Vocabulary | None = None, limits: Limits = DEFAULT) -> Grammar:
+        """Make a grammar of the texts of any of these grammars. A str is a constant text.
+
+        `vocabulary` as in `from_structural_tag`, for special tokens in constant texts; `limits` as in `from_lark`.
+        """
+        return cls._composed({"type": "or", "elements": _parts("union", grammars)}, vocabulary, limits)
+
+    @classmethod
+    def sequence(
+        cls, *grammars: Grammar | str, vocabulary: Vocabulary | None = None, limits: Limits = DEFAULT
+    ) -> Grammar:
+        """Make a grammar of a text of each of these grammars, one after the other. A str is a constant text.
+
+        `vocabulary` as in `from_structural_tag`, for special tokens in constant texts; `limits` as in `from_lark`.
+        """
+        return cls._composed({"type": "sequence", "elements": _parts("sequence", grammars)}, vocabulary, limits)
+
+    @classmethod
+    def text(
+        cls,
+        until: str | Iterable[str] | None = None,
+        *,
+        excludes: Iterable[str] = (),
+        max_tokens: int | None = None,
+        max_chars: int | None = None,
+        vocabulary: Vocabulary | None = None,
+        limits: Limits = DEFAULT,
+    ) -> Grammar:
+        """Make a grammar of free text.
+
+        Args:
+            until: the text, or the texts, that end it at their first occurrence, and belong to it. Without it, the
+                text may end anywhere.
+            excludes: texts that must not stand in it.
+            max_tokens: the most tokens that it may take, before it ends as soon as it can.
+            max_chars: the most characters (Unicode scalar values), without `until`.
+            vocabulary: as in `from_structural_tag`, for special tokens in `until`.
+            limits: as in `from_lark`.
+        """
+        free: dict[str, Any] = {"type": "any_text", "excludes": list(excludes)}
+        free |= {"max_tokens": max_tokens, "max_chars": max_chars}
+        if until is not None:
+            ends = [until] if isinstance(until, str) else list(until)
+            if not ends or "" in ends:
+                raise ValueError("until: give one or more texts that are not empty, or None")
+            free = {"type": "tag", "begin": "", "content": free, "end": ends}
+        return cls._composed(free, vocabulary, limits)
+
+    @classmethod
+    def reasoning(
+        cls,
+        grammar: Grammar,
+        *,
+        begin: str = "<think>",
+        end: str = "</think>",
+        max_tokens: int | None = None,
+        between: str = r"\n{0,2}",
+        vocabulary: Vocabulary | None = None,
+        limits: Limits = DEFAULT,
+    ) -> Grammar:
+        """Make a grammar of reasoning as free text, followed by a text of `grammar`.
+
+        Args:
+            grammar: what the answer must be.
+            begin: what the reasoning begins with; "" if the prompt ends with it already.
+            end: what ends it, at its first occurrence.
+            max_tokens: the most tokens of free text, before `end` must be written.
+            between: a regular expression for what may stand between `end` and the answer.
+            vocabulary: as in `from_structural_tag`: give it if `begin` or `end` are special tokens.
+            limits: as in `from_lark`.
+        """
+        if not end:
+            raise ValueError("end: the reasoning needs an end that is not empty")
+        free = {"type": "any_text", "max_tokens": max_tokens}
+        elements: list[Any] = [{"type": "tag", "begin": begin, "content": free, "end": end}]
+        if between:
+            elements.append({"type": "regex", "pattern": between})
+        elements += _parts("reasoning", (grammar,))
+        return cls._composed({"type": "sequence", "elements": elements}, vocabulary, limits)
+
+    @classmethod
+    def _composed(cls, format: dict[str, Any], vocabulary: Vocabulary | None, limits: Limits) -> Grammar:
+        return cls.from_structural_tag({"format": format}, vocabulary, limits=limits)
+
+    @classmethod
+    def _of_read(cls, kind: str, read: ReadSchema | ReadTags, limits: Limits) -> Grammar:
+        return cls._make(kind, read, "start", read.engine, None, kept=read.kept, limits=limits)
 
     @classmethod
     def _make(
         cls,
         kind: str,
-        source: ReadSchema | str,
+        source: ReadSchema | ReadTags | str,
         start: str,
         engine: Engine,
         warnings: tuple[GrammarWarning, ...] | None,
@@ -532,7 +649,13 @@ class Grammar:
             return _unpickle(*self._content())
         limits = self._engine.limits
         with loading(limits):
-            return Grammar._of_schema(source.again(limits), limits)
+            return Grammar._of_read(self.kind, source.again(limits), limits)
+
+    def _within(self, embedded: Embedded, shown: str, origin: Any, limits: Limits) -> int:
+        """Return the symbol of this grammar, which is not Lark's, in the model of a grammar around it."""
+        from .within import symbol
+
+        return symbol(self, embedded, shown, origin, limits)
 
     def _content(self) -> tuple[Any, ...]:
         """Return the arguments with which `_unpickle` makes this grammar again."""
@@ -549,6 +672,21 @@ def _check_size(n_characters: int, limits: Limits) -> None:
         raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
     if n_characters > limits.source_characters:
         raise too_long(n_characters, limits)
+
+
+def _parts(what: str, given: Iterable[Grammar | str]) -> list[Any]:
+    """Return the formats of the parts of a composition."""
+    parts: list[Any] = []
+    for part in given:
+        if isinstance(part, str):
+            parts.append({"type": "const_string", "value": part})
+        elif isinstance(part, Grammar):
+            parts.append(part)
+        else:
+            raise TypeError(f"{what} is made of grammars and constant texts, not of {type(part).__name__}")
+    if not parts:
+        raise ValueError(f"{what}: give at least one grammar")
+    return parts
 
 
 def _unpickle(
@@ -586,7 +724,14 @@ def _unpickle(
         from .json_schema.grammar import reread
 
         with loading(limits):
-            grammar = Grammar._of_schema(reread(source, options, limits), limits)
+            grammar = Grammar._of_read(kind, reread(source, options, limits), limits)
+    elif kind == "structural_tag":
+        from .lark.modules import Kept
+        from .tags.grammar import read_again
+
+        before = None if plain is None else Kept.from_plain(plain)
+        with loading(limits):
+            grammar = Grammar._of_read(kind, read_again(source, options, before, limits), limits)
     elif kind == "choices":
         import json
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 class ReadSchema:
     """One schema, its options, and the engine that is made of them."""
 
+    kept = None
+    """A schema needs nothing else to be read again."""
+
     def __init__(
         self,
         schema: Any,

@@ -55,9 +55,9 @@ def read(given: Any, limits: Limits = DEFAULT) -> Any:
     return schema_of_model(given)
 
 
-def read_text(text: str) -> Any:
-    """Return the values of a JSON text. Raises GrammarError with line and column. Skip a byte order mark before the
-    text, as parsers may (RFC 8259, 8.1)."""
+def read_text(text: str, what: str = "schema") -> Any:
+    """Return the values of the JSON text of a `what`. Raises GrammarError with line and column. Skip a byte order mark
+    before the text, as parsers may (RFC 8259, 8.1)."""
     text = text.removeprefix("\ufeff")
     for piece in pieces(text):
         take(
@@ -74,22 +74,22 @@ def read_text(text: str) -> Any:
         from ..source import path_hint
 
         line = error.doc.split("\n")[error.lineno - 1]  # as `json` counts lines
-        message = f"the schema is not JSON: {error.msg}"
+        message = f"the {what} is not JSON: {error.msg}"
         hint = path_hint(text)
         raise GrammarError(message, line=error.lineno, column=error.colno, text=line, hint=hint) from None
     except RepeatedKeyError as error:
         raise _repeated(text, error.key) from None
     except RecursionError:
         raise GrammarLimitError(
-            "the schema is nested too deeply to be read; give it as a dict, simplify it, or make the call from "
+            f"the {what} is nested too deeply to be read; give it as a dict, simplify it, or make the call from "
             "a function that is called less deeply"
         ) from None
     except GrammarError:
         raise
     except InvalidOperation:
-        raise GrammarLimitError("a number in the schema has an exponent beyond what Python reads") from None
+        raise GrammarLimitError(f"a number in the {what} has an exponent beyond what Python reads") from None
     except ValueError as error:  # what `int` refuses: digits beyond `sys.get_int_max_str_digits()`
-        raise GrammarLimitError(f"a number in the schema has too many digits: {error}") from None
+        raise GrammarLimitError(f"a number in the {what} has too many digits: {error}") from None
     if type(found) is dict or type(found) is list:
         _untrack(found)
     return found

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import GrammarError, GrammarLimitError
 from ..model.attributes import RuleAttributes
 from ..model.model import SPECIAL, TERMINAL
-from ..regex.ast import Literal, Union
 from ..source import did_you_mean
 from .modules import Module, Modules
 from .parse import parse_inside
@@ -23,7 +22,10 @@ from .terminals import read_json
 from .tree import Block, GrammarName, Node, TerminalName
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...earley import Engine
+    from ...earley.limits import Limits
     from ..model.model import Model
     from .modules import GivenGrammar
     from .protocols import GrammarLoader
@@ -45,13 +47,20 @@ class _Part(NamedTuple):
 class Embedded:
     """All grammars within one grammar."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, loader: Callable[..., GrammarLoader]) -> None:
+        """`loader`: the class of the loaders of Lark grammars."""
         self.model = model
+        self.loader = loader
         self.parts: list[_Part] = []  # inner ones before outer ones
         self.known: dict[object, int] = {}  # symbols of grammars, by block or name
         self.uses: dict[tuple[GrammarLoader, int], int] = {}  # helpers, by the grammar that uses it and its symbol
         self.depth = 0
         self.schemas: list[tuple[Any, Node, Any, str]] = []  # their scopes and nodes, the schemas, their options
+
+    @property
+    def embedded(self) -> Embedded:
+        """A loader within these grammars asks what is around it for its model and for this."""
+        return self
 
     def symbol(self, loader: GrammarLoader, node: Block | GrammarName) -> int:
         """Return the symbol that stands for an embedded grammar in the grammar of `loader`."""
@@ -106,20 +115,21 @@ class Embedded:
             parsed = loader.modules.parse(given, shown)
             module = Module(index, shown, parsed)
             self.read(loader.inner(parsed, loader.modules, module), symbol, "start")
-        elif given.kind == "lark":
-            modules = Modules.restored(given._kept, loader.modules.limits)
-            parsed = modules.parse(given.source, shown)
-            self.read(loader.inner(parsed, modules, Module(0, shown, parsed)), symbol, given.start)
         elif given.kind == "json_schema":
             self.model.produce(symbol, (self.schema(given.source, given.options, loader, node),))
-        elif given.kind == "gbnf":
-            from ..gbnf.load import embed
-
-            begin = len(self.model.kinds)
-            start_symbol = embed(given.source, given.start, self.model, shown)
-            self.parts.append(_Part(None, begin, len(self.model.kinds), symbol, start_symbol))
         else:
-            self.model.produce(symbol, (self.terminal(given, scope, node),))
+            self.given(given, shown, symbol, (scope, node), loader.modules.limits)
+
+    def given(self, given: GivenGrammar, shown: str, symbol: int, origin: Any, limits: Limits) -> None:
+        """Let `symbol` derive the texts of a grammar, as its front end reads it. Errors call it `shown`."""
+        if given.kind == "lark":
+            modules = Modules.restored(given._kept, limits)
+            parsed = modules.parse(given.source, shown)
+            self.read(self.loader(parsed, modules, Module(0, shown, parsed), self), symbol, given.start)
+        else:  # it ignores no text
+            begin = len(self.model.kinds)
+            start = given._within(self, shown, origin, limits)
+            self.parts.append(_Part(None, begin, len(self.model.kinds), symbol, start))
 
     def block(self, loader: GrammarLoader, node: Block) -> int:
         """Return the symbol of a `%json` block, whose schema may have options."""
@@ -136,12 +146,13 @@ class Embedded:
 
     def schema(self, given: Any, options: str, loader: GrammarLoader, node: Block | GrammarName) -> int:
         """Return the symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
-        from ..json_schema.grammar import embed
-
-        scope = loader.scope
-        self.schemas.append((scope, node, given, options))
+        self.schemas.append((loader.scope, node, given, options))
         name = "%json" if isinstance(node, Block) else f"@{node.name}"
-        limits = loader.modules.limits
+        return self.documents(name, given, options, (loader.scope, node), loader.modules.limits)
+
+    def documents(self, name: str, given: Any, options: str, origin: Any, limits: Limits) -> int:
+        """Return the symbol for the documents of a JSON Schema, whose errors have hints for grammars within others."""
+        from ..json_schema.grammar import embed
 
         def make(engine: Engine) -> int:
             try:
@@ -151,31 +162,11 @@ class Embedded:
                     one.hint = _by_name(one)
                 raise
 
-        return self.model.made(name, make, (scope, node))
-
-    def terminal(self, grammar: GivenGrammar, scope: Any, node: GrammarName) -> int:
-        """Return the terminal for a grammar without rules."""
-        name = f"@{node.name}"
-        if grammar.kind == "regex":
-            from ..regex import parse_regex, whole_text
-
-            dialect, _, letters = grammar.options.partition(" ")
-            tree = whole_text(parse_regex(grammar.source, dialect, letters))
-            return self.model.terminal(name, tree, (scope, node))
-        if grammar.kind == "choices":
-            import json
-
-            texts = json.loads(grammar.source)
-            return self.model.terminal(name, Union(tuple([Literal(text) for text in texts])), (scope, node))
-        raise scope.error(
-            f"grammar `{name}` was made from {grammar.kind}, which cannot be used in another grammar",
-            node,
-            "give a grammar in Lark's syntax or GBNF, a JSON Schema, a regular expression or choices",
-        )
+        return self.model.made(name, make, origin)
 
     # Ignored text.
 
-    def lay_out(self, top: GrammarLoader, start: int) -> int:
+    def lay_out(self, top: GrammarLoader | None, start: int) -> int:
         """Add the productions of ignored text. Return the new start symbol."""
         model = self.model
         n_symbols = len(model.kinds)

@@ -92,9 +92,14 @@ class LarkLoader:
     """Resolves the names of one grammar and fills a model."""
 
     def __init__(
-        self, parsed: ParsedGrammar, modules: Modules, module: Module | None = None, around: LarkLoader | None = None
+        self,
+        parsed: ParsedGrammar,
+        modules: Modules,
+        module: Module | None = None,
+        around: LarkLoader | Embedded | None = None,
     ) -> None:
-        """A grammar within another one has its `module`, and `around`, the loader of that other one."""
+        """A grammar within another one has its `module`, and `around`: the loader of that other one, or all grammars
+        within it."""
         self.parsed = parsed
         self.modules = modules
         self.top = Scope(modules, modules.top(parsed) if module is None else module)
@@ -415,7 +420,7 @@ class LarkLoader:
             if self.embedded is None:
                 from .embedded import Embedded
 
-                self.embedded = Embedded(self.model)
+                self.embedded = Embedded(self.model, LarkLoader)
             symbols.append(self.embedded.symbol(self, tree))
         else:
             from . import parametric

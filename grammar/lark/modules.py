@@ -44,6 +44,7 @@ class GivenGrammar(Protocol):
     kind: str
     start: str
     _kept: Kept | None
+    _schema: Any
 
     @property
     def source(self) -> str: ...
@@ -53,6 +54,8 @@ class GivenGrammar(Protocol):
 
     @property
     def fingerprint(self) -> str: ...
+
+    def _within(self, embedded: Any, shown: str, origin: Any, limits: Limits) -> int: ...
 
 
 class Options(NamedTuple):

@@ -1,0 +1,37 @@
+"""Free text that ends where a given string first stands, or in which given strings never stand.
+
+`until` is what `stop` and `suffix` of a rule in a Lark grammar mean, and triggers and ends in structural tags: the
+first occurrence counts, wherever tokens are cut. So text that contains a trigger is never free text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .ast import And, Chars, Concat, Literal, Node, Not, Repeat, Union
+from .codepoints import ALL
+
+ANY_TEXT = Repeat(Chars(ALL), 0, None, False)
+MORE_TEXT = Repeat(Chars(ALL), 1, None, False)
+
+
+def one_of(strings: Iterable[str]) -> Node:
+    """Return the regex of exactly these strings."""
+    different = tuple([Literal(string) for string in dict.fromkeys(strings)])
+    return different[0] if len(different) == 1 else Union(different)
+
+
+def without(strings: Iterable[str]) -> Node:
+    """Return the regex of the texts in which none of the strings stands. Without strings, that is any text."""
+    strings = list(strings)
+    return Not(Concat((ANY_TEXT, one_of(strings), ANY_TEXT))) if strings else ANY_TEXT
+
+
+def until(ends: Iterable[str], others: Iterable[str] = (), most: int | None = None) -> Node:
+    """Return the regex of the texts that end with one of `ends`, before which none of `ends` and `others` stands.
+
+    An end that stands within the text counts where it is complete first. `most`: characters before the end.
+    """
+    ends = list(ends)
+    text = Concat((ANY_TEXT if most is None else Repeat(Chars(ALL), 0, most, False), one_of(ends)))
+    return And((text, Not(Concat((ANY_TEXT, one_of([*ends, *others]), MORE_TEXT)))))

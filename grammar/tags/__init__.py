@@ -1,0 +1,1 @@
+"""Structural tags: free text, constants, schemas and grammars put together, as JSON."""

@@ -1,0 +1,203 @@
+"""A structural tag as a grammar: how it is read, pickled and reported on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import IGNORED, Row
+from ..json_schema.grammar import reread, warning_of, written
+from ..json_schema.options import DEFAULT_OPTIONS, Options, check
+from ..lark.modules import Kept
+from ..source import MAX_WARNINGS, GrammarWarning, did_you_mean
+from .load import Names, TagLoader
+from .spec import read, texts_within, top
+
+if TYPE_CHECKING:
+    from ...earley.limits import Limits
+    from ...trie import Vocabulary
+    from ..lark.embedded import Embedded
+
+GRAMMAR = "earleymask"
+"""The type of a format that stands for a `Grammar`, in the text that a grammar keeps; its value is a number."""
+
+
+class ReadTags:
+    """One structural tag, and the engine that is made of it."""
+
+    def __init__(self, value: Any, names: Names, options: dict[str, Any], limits: Limits, given: str | None) -> None:
+        """`options`: those of schemas. `given`: the text of the tag, if it was given as one."""
+        self.value = value
+        self.names = names
+        self.options = options
+        self.given = given
+        self._text = given
+        loader = TagLoader(names, options, limits)
+        self.engine = loader.load(*top(value))
+        self.schemas = loader.schemas
+        self._warnings = tuple(loader.model.warnings)
+        self._kept: Kept | None = None
+
+    @property
+    def kept(self) -> Kept | None:
+        """The grammars that stand in the tag, by their numbers in its text."""
+        if self._kept is None:
+            found = grammars_within(self.value)
+            self._kept = Kept(grammars=tuple([(str(index), grammar) for index, grammar in enumerate(found)]))
+        return self._kept if self._kept.grammars else None
+
+    def again(self, limits: Limits) -> ReadTags:
+        """Return the same tag with an engine of its own."""
+        return ReadTags(self.value, self.names, self.options, limits, self.given)
+
+    def text(self) -> str:
+        """Return the JSON text of the tag."""
+        if self._text is None:
+            numbers = iter(range(len(self.kept.grammars) if self.kept is not None else 0))
+            self._text = written(replaced(self.value, lambda _: {"type": GRAMMAR, "grammar": next(numbers)}))
+        return self._text
+
+    def written_options(self) -> str:
+        """Return what the names mean, and the options of schemas, as JSON text; nothing if there are none."""
+        found: dict[str, Any] = {}
+        if self.names.special:
+            found["special"] = self.names.special
+        if self.names.ids:
+            found["ids"] = self.names.ids
+        if self.names.eos is not None:
+            found["eos"] = self.names.eos
+        if self.options:
+            found["schemas"] = self.options
+        return json.dumps(found, sort_keys=True) if found else ""
+
+    def report(self) -> tuple[Row, ...]:
+        found: list[Row] = []
+        limits = self.engine.limits
+        for path, schema, options in self.schemas:
+            rows = reread(schema, options, limits).report()
+            found += [row._replace(pointer=path + row.pointer) for row in rows]
+        return tuple(found)
+
+    def warnings(self) -> tuple[GrammarWarning, ...]:
+        found = [*self._warnings, *[warning_of(row) for row in self.report() if row.status == IGNORED]]
+        more = len(found) - MAX_WARNINGS
+        if more > 0:
+            found[MAX_WARNINGS:] = [found[MAX_WARNINGS]._replace(message=f"and {more} more warnings")]
+        return tuple(found)
+
+
+def read_tags(given: Any, vocabulary: Vocabulary | None, options: dict[str, Any], limits: Limits) -> ReadTags:
+    """Read a structural tag as the caller gives it."""
+    if isinstance(given, (bytes, bytearray)):
+        given = bytes(given).decode()
+    value = read(given, limits)
+    names = Names() if vocabulary is None else names_in(value, vocabulary)
+    return ReadTags(value, names, options, limits, given if isinstance(given, str) else None)
+
+
+def schema_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of schemas that the caller gives, checked. Raises TypeError or ValueError that names a wrong
+    one."""
+    for name in given:
+        if name not in Options._fields:
+            hint = did_you_mean(name, Options._fields)
+            if name == "registry":
+                hint = "put Grammar.from_json_schema(schema, registry=...) in the place of the schema's format"
+            raise TypeError(f"a structural tag takes no option {name!r}{f'; {hint}' if hint else ''}")
+    check(DEFAULT_OPTIONS._replace(**given))
+    return dict(given)
+
+
+def read_again(text: str, options: str, kept: Kept | None, limits: Limits) -> ReadTags:
+    """Read what `ReadTags.text` and `written_options` wrote."""
+    grammars: list[Any] = [] if kept is None else [grammar for _, grammar in kept.grammars]
+    value = read(text, limits)
+    if grammars:
+        value = restored(value, grammars)
+    found = json.loads(options) if options else {}
+    eos = found.get("eos")
+    names = Names(
+        tuple(found.get("special", ())),
+        tuple([(text, id_) for text, id_ in found.get("ids", ())]),
+        None if eos is None else tuple(eos),
+    )
+    schema_options = found.get("schemas", {})
+    if schema_options.get("separators") is not None:
+        schema_options["separators"] = tuple(schema_options["separators"])
+    return ReadTags(value, names, schema_options, limits, None if grammars else text)
+
+
+def names_in(value: Any, vocabulary: Vocabulary) -> Names:
+    """Return what the vocabulary says about the names of tokens in a structural tag."""
+    texts = "\0".join(texts_within(value))
+    special = tuple(sorted([name for name in vocabulary.special_tokens if name and name in texts]))
+    wanted = {text.encode(): text for text in token_texts(value) if text not in vocabulary.special_tokens}
+    ids: dict[str, int] = {}
+    if wanted:
+        for id_ in range(vocabulary.size):
+            text = wanted.get(vocabulary.trie.token_bytes(id_)) if id_ < vocabulary.trie.n_tokens else None
+            if text is not None:
+                ids.setdefault(text, id_)
+    return Names(special, tuple(sorted(ids.items())), vocabulary.eos_token_ids)
+
+
+def embed_tags(tags: Any, embedded: Embedded, limits: Limits) -> int:
+    """Return the symbol of a structural tag that has been read, within another grammar."""
+    return TagLoader(tags.names, tags.options, limits, embedded).start(*top(tags.value))
+
+
+def token_texts(value: Any) -> Iterator[str]:
+    """Return the texts by which formats give tokens."""
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, dict):
+            for name, inner in each.items():
+                if name == "token" and isinstance(inner, str):
+                    yield inner
+                elif name in ("exclude_tokens", "trigger_tokens") and isinstance(inner, list):
+                    yield from [text for text in inner if isinstance(text, str)]
+                elif name == "rules" and each.get("type") == "token_dispatch" and isinstance(inner, list):
+                    yield from [
+                        rule[0] for rule in inner if isinstance(rule, list) and rule and isinstance(rule[0], str)
+                    ]
+                    stack.append(inner)
+                elif name not in ("json_schema", "schema"):
+                    stack.append(inner)
+        elif isinstance(each, list):
+            stack += each
+
+
+def grammars_within(value: Any) -> list[Any]:
+    """Return the grammars in a structural tag, in the order of its text."""
+    found: list[Any] = []
+
+    def note(grammar: Any) -> Any:
+        found.append(grammar)
+        return grammar
+
+    replaced(value, note)
+    return found
+
+
+def replaced(value: Any, instead: Any) -> Any:
+    """Return a copy of a structural tag with `instead(grammar)` in the place of each grammar."""
+    if isinstance(value, dict):
+        return {
+            name: each if name in ("json_schema", "schema") else replaced(each, instead) for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [replaced(each, instead) for each in value]
+    return instead(value) if hasattr(value, "fingerprint") else value
+
+
+def restored(value: Any, grammars: list[Any]) -> Any:
+    """Return a structural tag in which numbers have stood for grammars."""
+    if isinstance(value, dict):
+        if value.get("type") == GRAMMAR and value.keys() == {"type", "grammar"}:
+            return grammars[value["grammar"]]
+        return {name: restored(each, grammars) for name, each in value.items()}
+    if isinstance(value, list):
+        return [restored(each, grammars) for each in value]
+    return value

@@ -1,0 +1,641 @@
+"""From a structural tag to a compiled engine.
+
+Each format becomes symbols of one model, in the order in which it is read. Free text is what needs care: it ends at the
+first occurrence of what ends it, wherever tokens are cut. So free text and the constant that ends it are one terminal
+(`free_text.until`), and a format that comes last in a tag is read together with the end of the tag (`closing`).
+
+A special token has no text. If the names of a vocabulary's special tokens are known, a constant that contains one is
+matched by the token, as models write it, or by text that spells its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...earley._meter import keep, tick
+from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..model.attributes import Ending, RuleAttributes
+from ..model.compile import compile_model
+from ..model.model import Model, Symbols
+from ..model.repetition import counted, group, optional, plus, star
+from ..regex.ast import And, Chars, Concat, Literal, Node, Repeat
+from ..regex.codepoints import ALL
+from ..regex.free_text import ANY_TEXT, one_of, until, without
+from ..source import GrammarWarning
+from .spec import MAX_DEPTH, Format, error, is_older, pointer, shown, text_of
+
+if TYPE_CHECKING:
+    from ...earley import Engine
+    from ...earley.limits import Limits
+    from ..lark.embedded import Embedded
+
+NO_END = ("",)
+"""The end of a format that is not the last one of a tag: nothing."""
+
+
+class Names(NamedTuple):
+    """What a vocabulary says about names of tokens in formats."""
+
+    special: tuple[str, ...] = ()
+    """The special tokens whose names stand in the formats."""
+    ids: tuple[tuple[str, int], ...] = ()
+    """Tokens with text that formats give by their text, and their ids."""
+    eos: tuple[int, ...] | None = None
+    """The EOS ids; None without a vocabulary."""
+
+
+class Closing(NamedTuple):
+    """What follows a format at once: one of some strings, or a token."""
+
+    texts: tuple[str, ...] = ()
+    token: int = -1  # its symbol
+    path: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.token < 0 and self.texts == NO_END
+
+
+NOTHING = Closing(NO_END)
+
+
+class Branch(NamedTuple):
+    """One way on from free text: what begins it, how much of that is the trigger, and what follows."""
+
+    begin: str
+    n_trigger: int
+    path: str
+    rest: Symbols
+
+
+class TagLoader:
+    """Fills a model with the formats of one structural tag. The origin of a symbol is a JSON pointer."""
+
+    def __init__(self, names: Names, options: dict[str, Any], limits: Limits, embedded: Embedded | None = None) -> None:
+        """`options`: those of schemas. `embedded`: the grammars of a grammar around this one, and its model."""
+        self.names = names
+        self.options = options
+        self.limits = limits
+        self.model = Model(self, limits) if embedded is None else embedded.model
+        self._embedded = embedded
+        self.schemas: list[tuple[str, Any, str]] = []  # their places, the schemas, their options
+        self.terminals: dict[Node, int] = {}
+        self.tokens: dict[object, int] = {}
+        self.excluded: tuple[str, ...] = ()  # what free text may not contain: the ends of the tag around it
+        self.depth = 0
+        pieces = sorted(names.special, key=len, reverse=True)
+        self.special = re.compile("|".join(map(re.escape, pieces))) if pieces else None
+        keep(self)
+
+    @property
+    def embedded(self) -> Embedded:
+        if self._embedded is None:
+            from ..lark.embedded import Embedded
+            from ..lark.load import LarkLoader
+
+            self._embedded = Embedded(self.model, LarkLoader)
+        return self._embedded
+
+    def load(self, format: Any, path: str) -> Engine:
+        start = self.start(format, path)
+        if self._embedded is not None:
+            start = self._embedded.lay_out(None, start)
+        return compile_model(self.model, start)
+
+    def start(self, format: Any, path: str) -> int:
+        """Return the symbol of the whole structural tag."""
+        symbol = self.model.rule("structural tag", self.origin(path))
+        self.model.produce(symbol, self.older(format) if is_older(format) else self.read(format, path))
+        return symbol
+
+    # Formats.
+
+    def read(self, given: Any, path: str, closing: Closing = NOTHING) -> Symbols:
+        """Return the symbols of a format and of what closes it."""
+        tick()
+        if not isinstance(given, dict):
+            if hasattr(given, "fingerprint"):  # a Grammar
+                return (*self.grammar_object(given, path), *self.close(closing))
+            raise error(f"a format is an object or a Grammar, not {shown(given)}", path)
+        if self.depth == MAX_DEPTH:
+            raise GrammarLimitError(f"more than {MAX_DEPTH} formats are within each other", pointer=path)
+        format = Format(given, path)
+        self.depth += 1
+        try:
+            read = getattr(self, f"read_{format.kind}", None)
+            if read is not None:
+                found: Symbols = read(format)
+                return (*found, *self.close(closing))
+            closed: Symbols = getattr(self, f"close_{format.kind}")(format, closing)
+            return closed
+        finally:
+            self.depth -= 1
+
+    def rule(self, name: str, path: str, alternatives: Iterable[Symbols]) -> Symbols:
+        """Return the symbol of a rule for one of `alternatives`."""
+        symbol = self.model.rule(name, self.origin(path))
+        for symbols in alternatives:
+            self.model.produce(symbol, symbols)
+        return (symbol,)
+
+    def read_const_string(self, format: Format) -> Symbols:
+        return self.constant(format.text("value"), format.at("value"))
+
+    def read_regex(self, format: Format) -> Symbols:
+        from ..regex import parse_regex, whole_text
+
+        pattern = format.text("pattern")
+        path = format.at("pattern")
+        try:
+            tree = whole_text(parse_regex(pattern))
+        except RegexSyntaxError as problem:
+            raise self.regex_error(problem, path) from problem
+        return (self.terminal(tree, f"/{pattern}/", path),)
+
+    def read_grammar(self, format: Format) -> Symbols:
+        from ..gbnf.load import embed
+
+        path = format.at("grammar")
+        text = format.text("grammar")
+        try:
+            return (embed(text, "root", self.model, f"the grammar at {path}"),)
+        except GrammarError as problem:
+            problem.pointer = path
+            raise
+
+    def read_json_schema(self, format: Format) -> Symbols:
+        options = dict(self.options)
+        if format.flag("any_order"):
+            options["property_order"] = "any"
+        most = format.number("max_whitespace_cnt")
+        if most is not None:
+            options |= {"whitespace": "any", "max_whitespace": most} if most else {"whitespace": "compact"}
+        if format.texts("excludes"):
+            raise error(
+                "`excludes` of a schema is not enforced",
+                format.at("excludes"),
+                "write it into the schema's strings, as a `pattern` or `not`",
+            )
+        style = format.value.get("style", "json")
+        if not isinstance(style, str):
+            raise error(f"'style' is a string, not {shown(style)}", format.at("style"))
+        return self.schema(format.value["json_schema"], format.at("json_schema"), options, style, format.at("style"))
+
+    def read_qwen_xml_parameter(self, format: Format) -> Symbols:
+        return self.schema(format.value["json_schema"], format.at("json_schema"), self.options, "qwen_xml", format.path)
+
+    def read_token(self, format: Format) -> Symbols:
+        return (self.token(format.value["token"], format.at("token")),)
+
+    def read_exclude_token(self, format: Format) -> Symbols:
+        return (self.other_tokens(format, "exclude_tokens"),)
+
+    def read_any_tokens(self, format: Format) -> Symbols:
+        symbol = self.other_tokens(format, "exclude_tokens")
+        return counted(self.model, ((symbol,),), 0, format.number("max_tokens"))
+
+    def read_optional(self, format: Format) -> Symbols:
+        return optional(self.model, (self.content(format),))
+
+    def read_plus(self, format: Format) -> Symbols:
+        return plus(self.model, (self.content(format),))
+
+    def read_star(self, format: Format) -> Symbols:
+        return star(self.model, (self.content(format),))
+
+    def read_repeat(self, format: Format) -> Symbols:
+        least = format.number("min")
+        most = None if format.value["max"] == -1 else format.number("max")
+        if least is None or (most is None and format.value["max"] != -1):
+            raise error("'min' and 'max' are whole numbers", format.path, "-1 as 'max' means without end")
+        if most is not None and most < least:
+            raise error(f"'max' is {most}, less than 'min', {least}", format.at("max"))
+        return counted(self.model, (self.content(format),), least, most)
+
+    def content(self, format: Format) -> Symbols:
+        return self.read(format.value["content"], format.at("content"))
+
+    def close_any_text(self, format: Format, closing: Closing) -> Symbols:
+        return self.free_text(
+            format.path,
+            closing,
+            format.texts("excludes"),
+            format.number("max_tokens"),
+            format.number("max_chars"),
+        )
+
+    def close_sequence(self, format: Format, closing: Closing) -> Symbols:
+        found: list[int] = []
+        items = format.items("elements")
+        for given, path in items[:-1]:
+            found += self.read(given, path)
+        return (*found, *self.read(*items[-1], closing))
+
+    def close_or(self, format: Format, closing: Closing) -> Symbols:
+        alternatives = [self.read(given, path, closing) for given, path in format.items("elements")]
+        return group(self.model, tuple(dict.fromkeys(alternatives)))
+
+    def read_tag(self, format: Format) -> Symbols:
+        return (*self.begin(format), *self.inside(format))
+
+    def begin(self, format: Format) -> Symbols:
+        """Return what a tag begins with: a string, or a token."""
+        given = format.value["begin"]
+        if isinstance(given, dict):
+            return self.read_token(Format(given, format.at("begin"), "token"))
+        return self.constant(format.text("begin"), format.at("begin"))
+
+    def inside(self, format: Format) -> Symbols:
+        """Return the content of a tag, and its end."""
+        closing = self.end(format)
+        path = format.at("content")
+        if (
+            "" in closing.texts
+            and closing.token < 0
+            and is_unlimited(format.value["content"])
+            and len(closing.texts) < 2
+        ):
+            raise error(
+                "the content of the tag has no end: it is free text, and the tag ends with nothing",
+                path,
+                "give the tag an 'end', or the text 'excludes'",
+            )
+        before = self.excluded
+        self.excluded = tuple([text for text in closing.texts if text])
+        found = self.read(format.value["content"], path, closing)
+        self.excluded = before
+        return found
+
+    def end(self, format: Format) -> Closing:
+        given = format.value["end"]
+        path = format.at("end")
+        if isinstance(given, dict):
+            return Closing((), self.read_token(Format(given, path, "token"))[0], path)
+        if isinstance(given, list):
+            found = [text_of(each, where) for each, where in format.items("end")]
+            return Closing(tuple(dict.fromkeys(found)), -1, path)
+        return Closing((text_of(given, path),), -1, path)
+
+    def close_triggered_tags(self, format: Format, closing: Closing) -> Symbols:
+        triggers = format.texts("triggers", empty=False)
+        firsts: list[Symbols] = []
+        branches: list[Branch] = []
+        for tag in format.tags():
+            begin = tag.text("begin") if isinstance(tag.value["begin"], str) else None
+            if begin is None:
+                raise error(
+                    "a tag of triggered tags begins with a string",
+                    tag.at("begin"),
+                    "for a token, write token_triggered_tags",
+                )
+            fitting = [trigger for trigger in triggers if begin.startswith(trigger)]
+            if len(set(fitting)) != 1:
+                few = (
+                    "none of the triggers begins it" if not fitting else f"several do: {', '.join(map(repr, fitting))}"
+                )
+                raise error(
+                    f"the tag {begin!r} must begin with one trigger, and {few}", tag.at("begin"), "change 'triggers'"
+                )
+            rest = self.inside(tag)
+            firsts.append((*self.constant(begin, tag.at("begin")), *rest))
+            branches.append(Branch(begin, len(fitting[0]), tag.at("begin"), rest))
+        for index, trigger in enumerate(triggers):
+            if not any([branch.begin.startswith(trigger) for branch in branches]):
+                raise error(
+                    f"no tag begins with the trigger {trigger!r}",
+                    format.at("triggers", index),
+                    "remove it; text that must not stand is for 'excludes'",
+                )
+        return self.branching(format, closing, firsts, branches, format.texts("excludes"))
+
+    def close_dispatch(self, format: Format, closing: Closing) -> Symbols:
+        branches = []
+        for begin, path, given, inner in format.rules():
+            text = text_of(begin, path)
+            if not text:
+                raise error("a rule begins with a string that is not empty", path)
+            branches.append(Branch(text, len(text), path, self.read(given, inner)))
+        excludes = format.texts("excludes")
+        return self.branching(format, closing, None, branches, excludes, format.flag("loop", True))
+
+    def branching(
+        self,
+        format: Format,
+        closing: Closing,
+        firsts: list[Symbols] | None,
+        branches: list[Branch],
+        excludes: list[str],
+        loops: bool = True,
+    ) -> Symbols:
+        """Return free text with branches, and what closes it. `firsts`: the branches where no text is before them."""
+        if firsts is not None:
+            loops = not format.flag("stop_after_first")
+            if not format.flag("at_least_one"):
+                firsts = None
+        others = [branch.begin[: branch.n_trigger] for branch in branches] + excludes
+        others += [text for text in self.excluded if text]
+        ways = [way for branch in branches for way in self.ways(branch, others, excludes)]
+        last = self.free_text(format.path, closing, others)
+        name = format.kind
+        if firsts is not None and not loops:
+            return (*self.rule(name, format.path, firsts), *self.close(closing))
+        if not loops:
+            closed = self.close(closing)
+            return self.rule(name, format.path, [last, *[(*way, *closed) for way in ways]])
+        many = star(self.model, tuple(ways))
+        if firsts is None:
+            return (*many, *last)
+        return (*self.rule(name, format.path, firsts), *many, *last)
+
+    def ways(self, branch: Branch, others: list[str], excludes: list[str]) -> list[Symbols]:
+        """Return the ways on from free text into a branch: each special token in what begins it may be one, or text."""
+        begin, n_trigger, path, rest = branch
+        trigger = begin[:n_trigger]
+        for excluded in excludes:
+            if excluded in trigger[:-1]:
+                raise error(
+                    f"{trigger!r} can never stand, because text that contains {excluded!r} is excluded",
+                    path,
+                    "remove one of them",
+                )
+        tree = until([trigger], others)
+        found = [(self.terminal(tree, trigger, path), *self.constant(begin, path, n_trigger), *rest)]
+        for at, name in self.special_in(begin):
+            if at >= n_trigger:
+                break
+            free = without(others)
+            if at:
+                free = And((free, Concat((ANY_TEXT, Literal(begin[:at])))))
+            symbols = (self.terminal(free, "free text", path), self.special_token(name, path))
+            found.append((*symbols, *self.constant(begin, path, at + len(name)), *rest))
+        return found
+
+    def close_tags_with_separator(self, format: Format, closing: Closing) -> Symbols:
+        tags = tuple([self.read_tag(tag) for tag in format.tags()])
+        separator = self.constant(format.text("separator"), format.at("separator"))
+        one = self.rule("tags_with_separator", format.path, tags)
+        if not format.flag("stop_after_first"):
+            one = (*one, *star(self.model, ((*separator, *one),)))
+        if not format.flag("at_least_one"):
+            one = optional(self.model, (one,))
+        return (*one, *self.close(closing))
+
+    def read_token_triggered_tags(self, format: Format) -> Symbols:
+        triggers = {self.token(given, path): path for given, path in format.items("trigger_tokens")}
+        free = self.other_tokens(format, "exclude_tokens", "trigger_tokens")
+        tags = []
+        for tag in format.tags():
+            begin = tag.value["begin"]
+            if not isinstance(begin, dict):
+                message = "a tag of token-triggered tags begins with a token"
+                raise error(message, tag.at("begin"), "for a string, write triggered_tags")
+            symbols = self.begin(tag)
+            if symbols[0] not in triggers:
+                message = f"the tag begins with {shown(begin.get('token'))}, which is no trigger"
+                raise error(message, tag.at("begin"), "add it to 'trigger_tokens'")
+            tags.append((*symbols, *self.inside(tag)))
+        loops = not format.flag("stop_after_first")
+        return self.token_branching(format, free, tags, loops, format.flag("at_least_one"))
+
+    def read_token_dispatch(self, format: Format) -> Symbols:
+        rules = [(self.token(begin, path), *self.read(given, inner)) for begin, path, given, inner in format.rules()]
+        begins = [(begin, path) for begin, path, _, _ in format.rules()]
+        free = self.other_tokens(format, "exclude_tokens", begins=begins)
+        return self.token_branching(format, free, rules, format.flag("loop", True), False)
+
+    def token_branching(
+        self, format: Format, free: int, branches: list[Symbols], loops: bool, at_least_one: bool
+    ) -> Symbols:
+        name = format.kind
+        first = self.rule(name, format.path, branches)
+        if loops:
+            many = star(self.model, ((free,), first))
+            return (*first, *many) if at_least_one else many
+        if at_least_one:
+            return first
+        return (*star(self.model, ((free,),)), *optional(self.model, (first,)))
+
+    def older(self, given: dict[str, Any]) -> Symbols:
+        """Return the symbols of the older form, whose tags are called `structures`."""
+        tags = []
+        if not isinstance(given["structures"], list):
+            raise error(f"'structures' is a list, not {shown(given['structures'])}", "/structures")
+        for index, each in enumerate(given["structures"]):
+            path = pointer("", "structures", index)
+            if not isinstance(each, dict) or not {"begin", "schema", "end"} <= each.keys():
+                raise error("a structure is an object with 'begin', 'schema' and 'end'", path)
+            tags.append(
+                {
+                    "type": "tag",
+                    "begin": each["begin"],
+                    "content": {"type": "json_schema", "json_schema": each["schema"]},
+                    "end": each["end"],
+                }
+            )
+        made = {"type": "triggered_tags", "triggers": given.get("triggers", []), "tags": tags}
+        if "at_least_one" in given:
+            made["at_least_one"] = given["at_least_one"]
+        try:
+            return self.read(made, "")
+        except GrammarError as problem:
+            for one in problem.errors:
+                one.pointer = _older_pointer(one.pointer)
+            raise
+
+    # Constants, free text and tokens.
+
+    def constant(self, text: str, path: str, begin: int = 0) -> Symbols:
+        """Return the symbols of `text` from `begin` on, in which each special token may be one, or text."""
+        found: list[int] = []
+        at = begin
+        for place, name in self.special_in(text):
+            if place < at:
+                continue
+            if place > at:
+                found.append(self.literal(text[at:place], path))
+            token = self.special_token(name, path)
+            found += group(self.model, ((token,), (self.literal(name, path),)))
+            at = place + len(name)
+        if at < len(text):
+            found.append(self.literal(text[at:], path))
+        return tuple(found)
+
+    def close(self, closing: Closing) -> Symbols:
+        """Return the symbols of what closes a format."""
+        if closing.token >= 0:
+            return (closing.token,)
+        alternatives = tuple([self.constant(text, closing.path) for text in closing.texts])
+        return () if alternatives == ((),) else group(self.model, alternatives)
+
+    def free_text(
+        self,
+        path: str,
+        closing: Closing,
+        excludes: Sequence[str],
+        max_tokens: int | None = None,
+        max_chars: int | None = None,
+    ) -> Symbols:
+        """Return the symbols of free text and of what closes it, at its first occurrence."""
+        others = [*excludes, *self.excluded]
+        if max_tokens == 0 or max_chars == 0:
+            return self.close(closing)
+        ends = [text for text in closing.texts if text]
+        found: list[Symbols] = []
+        if ends:
+            tree = until(ends, others, max_chars)
+            ending = Ending(ANY_TEXT, one_of(ends), True)
+            found.append((self.terminal(tree, "free text", path, max_tokens, ending),))
+        tokens = [(text, at, name) for text in ends for at, name in self.special_in(text)]
+        if closing.token >= 0 or "" in closing.texts or tokens:
+            free = without([*ends, *others])
+            if max_chars is not None:
+                free = (
+                    And((Repeat(Chars(ALL), 0, max_chars), free))
+                    if others or ends
+                    else Repeat(Chars(ALL), 0, max_chars)
+                )
+            if closing.token >= 0 or "" in closing.texts:
+                token = () if closing.token < 0 else (closing.token,)
+                found.append((self.terminal(free, "free text", path, max_tokens), *token))
+            for text, at, name in tokens:
+                before = And((free, Concat((ANY_TEXT, Literal(text[:at]))))) if at else free
+                symbols = (self.terminal(before, "free text", path, max_tokens), self.special_token(name, path))
+                found.append((*symbols, *self.constant(text, closing.path, at + len(name))))
+        return group(self.model, tuple(dict.fromkeys(found)))
+
+    def literal(self, text: str, path: str) -> int:
+        return self.terminal(Literal(text), text, path)
+
+    def terminal(
+        self, tree: Node, name: str, path: str, max_tokens: int | None = None, ending: Ending | None = None
+    ) -> int:
+        """Return the terminal of a regex. `max_tokens`: the tokens that it may take, not counting its `ending`."""
+        if max_tokens is None:
+            symbol = self.terminals.get(tree)
+            if symbol is None:
+                symbol = self.terminals[tree] = self.model.terminal(name, tree, self.origin(path))
+            return symbol
+        symbol = self.model.terminal(name, tree, self.origin(path))
+        self.model.attributes[symbol] = RuleAttributes(ending=ending, max_tokens=max_tokens)
+        return symbol
+
+    def special_in(self, text: str) -> list[tuple[int, str]]:
+        """Return the special tokens whose names stand in a text, from left to right, each with its place."""
+        return [] if self.special is None else [(match.start(), match[0]) for match in self.special.finditer(text)]
+
+    def special_token(self, name: str, path: str) -> int:
+        symbol = self.tokens.get(name)
+        if symbol is None:
+            symbol = self.tokens[name] = self.model.special(name, self.origin(path))
+        return symbol
+
+    def token(self, given: Any, path: str) -> int:
+        """Return the symbol of one token, given as its id or its text."""
+        id_ = self.token_id(given, path)
+        if isinstance(id_, str):
+            return self.special_token(id_, path)
+        symbol = self.tokens.get(id_)
+        if symbol is None:
+            symbol = self.model.token_ids(f"<[{id_}]>", ((id_, id_),), (), False, self.origin(path))
+            self.tokens[id_] = symbol
+        return symbol
+
+    def token_id(self, given: Any, path: str) -> int | str:
+        """Return the id of a token, or the name of a special token."""
+        if isinstance(given, str):
+            return dict(self.names.ids).get(given, given)
+        if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 0xFFFFFFFF:
+            raise error(f"a token is an id or a text, not {shown(given)}", path)
+        return given
+
+    def other_tokens(self, format: Format, *names: str, begins: Iterable[tuple[Any, str]] = ()) -> int:
+        """Return the symbol of any token but EOS and those that the lists of the format name."""
+        if self.names.eos is None:
+            raise error(
+                f"{format.kind!r} allows any token, so EOS tokens must be known",
+                format.path,
+                "give the vocabulary: Grammar.from_structural_tag(spec, vocabulary)",
+            )
+        excluded = [item for name in names for item in format.items(name, empty=True)]
+        found = [self.token_id(given, path) for given, path in [*excluded, *begins]]
+        ids = sorted({one for one in found if isinstance(one, int)} | set(self.names.eos))
+        special = sorted({one for one in found if isinstance(one, str)})
+        key = (tuple(ids), tuple(special))
+        symbol = self.tokens.get(key)
+        if symbol is None:
+            ranges = tuple([(one, one) for one in ids])
+            symbol = self.model.token_ids("any other token", ranges, tuple(special), True, self.origin(format.path))
+            self.tokens[key] = symbol
+        return symbol
+
+    # Schemas and grammars.
+
+    def schema(self, schema: Any, path: str, options: dict[str, Any], style: str, style_path: str) -> Symbols:
+        """Return the symbol of the texts that a schema allows in a style."""
+        from ..json_schema.grammar import embed, options_text
+        from ..json_schema.options import DEFAULT_OPTIONS, check
+
+        written = options_text(check(DEFAULT_OPTIONS._replace(**options)), {})
+        if style != "json":
+            raise error(f"there is no style {style!r}", style_path)
+        self.schemas.append((path, schema, written))
+
+        def make(engine: Engine) -> int:
+            try:
+                return embed(schema, written, engine, self.limits)
+            except GrammarError as problem:
+                for one in problem.errors:
+                    one.pointer = path + (one.pointer or "")
+                raise
+
+        return (self.model.made("JSON", make, self.origin(path)),)
+
+    def grammar_object(self, grammar: Any, path: str) -> Symbols:
+        """Return the symbol of a `Grammar` that stands in the place of a format."""
+        symbol = self.model.rule("grammar", self.origin(path))
+        self.embedded.given(grammar, f"the grammar at {path}", symbol, self.origin(path), self.limits)
+        return (symbol,)
+
+    # The model reports through these.
+
+    def origin(self, path: str) -> Any:
+        from ..model.model import Origin
+
+        return Origin(self, path)
+
+    def error(self, message: str, path: Any, hint: str | None = None) -> GrammarError:
+        return GrammarError(message, pointer=path, hint=hint)
+
+    def limit_error(self, message: str, path: Any) -> GrammarLimitError:
+        return GrammarLimitError(message, pointer=path)
+
+    def regex_error(self, problem: RegexSyntaxError, path: Any) -> GrammarError:
+        return GrammarError(problem.message, pointer=path, hint=problem.hint)
+
+    def warning(self, message: str, path: Any) -> GrammarWarning:
+        return GrammarWarning(message, None, None, pointer=path)
+
+
+def is_unlimited(given: Any) -> bool:
+    """Return whether nothing says where the text of a format ends."""
+    if not isinstance(given, dict):
+        return False
+    kind = given.get("type")
+    if kind in ("any_text", "triggered_tags", "dispatch") and not given.get("excludes"):
+        return not given.get("stop_after_first") and given.get("loop", True) is True
+    if kind in ("any_tokens", "token_triggered_tags", "token_dispatch"):
+        return not given.get("exclude_tokens") and not given.get("stop_after_first")
+    elements = given.get("elements")
+    if kind == "sequence" and isinstance(elements, list) and elements:
+        return is_unlimited(elements[-1])
+    return kind == "or" and isinstance(elements, list) and any([is_unlimited(each) for each in elements])
+
+
+def _older_pointer(path: str | None) -> str | None:
+    """Return where in the older form a value stands that was found at `path` in the newer one."""
+    if path is None or not path.startswith("/tags/"):
+        return path
+    path = path.replace("/tags/", "/structures/", 1)
+    return path.replace("/content/json_schema", "/schema", 1).replace("/content", "", 1)
