@@ -19,12 +19,12 @@ from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from ..model.attributes import Ending, RuleAttributes
 from ..model.compile import compile_model
 from ..model.model import Model, Symbols
-from ..model.repetition import counted, group, optional, plus, star
+from ..model.repetition import counted, group, optional, star
 from ..regex.ast import And, Chars, Concat, Literal, Node, Repeat
 from ..regex.codepoints import ALL
 from ..regex.free_text import ANY_TEXT, one_of, until, without
 from ..source import GrammarWarning
-from .spec import MAX_DEPTH, Format, error, is_older, pointer, shown, text_of
+from .spec import MAX_DEPTH, OLDER, Format, error, is_older, pointer, shown, text_of
 
 if TYPE_CHECKING:
     from ...earley import Engine
@@ -197,13 +197,13 @@ class TagLoader:
         return counted(self.model, ((symbol,),), 0, format.number("max_tokens"))
 
     def read_optional(self, format: Format) -> Symbols:
-        return optional(self.model, (self.content(format),))
+        return self.repeated(format, 0, 1)
 
     def read_plus(self, format: Format) -> Symbols:
-        return plus(self.model, (self.content(format),))
+        return self.repeated(format, 1, None)
 
     def read_star(self, format: Format) -> Symbols:
-        return star(self.model, (self.content(format),))
+        return self.repeated(format, 0, None)
 
     def read_repeat(self, format: Format) -> Symbols:
         least = format.number("min")
@@ -212,10 +212,11 @@ class TagLoader:
             raise error("'min' and 'max' are whole numbers", format.path, "-1 as 'max' means without end")
         if most is not None and most < least:
             raise error(f"'max' is {most}, less than 'min', {least}", format.at("max"))
-        return counted(self.model, (self.content(format),), least, most)
+        return self.repeated(format, least, most)
 
-    def content(self, format: Format) -> Symbols:
-        return self.read(format.value["content"], format.at("content"))
+    def repeated(self, format: Format, least: int, most: int | None) -> Symbols:
+        symbols = self.read(format.value["content"], format.at("content"))
+        return counted(self.model, (symbols,), least, most)
 
     def close_any_text(self, format: Format, closing: Closing) -> Symbols:
         return self.free_text(
@@ -279,82 +280,75 @@ class TagLoader:
         return Closing((text_of(given, path),), -1, path)
 
     def close_triggered_tags(self, format: Format, closing: Closing) -> Symbols:
+        found: list[Branch] = []
         triggers = format.texts("triggers", empty=False)
-        firsts: list[Symbols] = []
-        branches: list[Branch] = []
         for tag in format.tags():
-            begin = tag.text("begin") if isinstance(tag.value["begin"], str) else None
-            if begin is None:
-                raise error(
-                    "a tag of triggered tags begins with a string",
-                    tag.at("begin"),
-                    "for a token, write token_triggered_tags",
-                )
-            fitting = [trigger for trigger in triggers if begin.startswith(trigger)]
-            if len(set(fitting)) != 1:
-                few = (
-                    "none of the triggers begins it" if not fitting else f"several do: {', '.join(map(repr, fitting))}"
-                )
-                raise error(
-                    f"the tag {begin!r} must begin with one trigger, and {few}", tag.at("begin"), "change 'triggers'"
-                )
-            rest = self.inside(tag)
-            firsts.append((*self.constant(begin, tag.at("begin")), *rest))
-            branches.append(Branch(begin, len(fitting[0]), tag.at("begin"), rest))
-        for index, trigger in enumerate(triggers):
-            if not any([branch.begin.startswith(trigger) for branch in branches]):
-                raise error(
-                    f"no tag begins with the trigger {trigger!r}",
-                    format.at("triggers", index),
-                    "remove it; text that must not stand is for 'excludes'",
-                )
-        return self.branching(format, closing, firsts, branches, format.texts("excludes"))
+            if not isinstance(tag.value["begin"], str):
+                message = "a tag of triggered tags begins with a string"
+                raise error(message, tag.at("begin"), "for a token, write token_triggered_tags")
+            begin = tag.text("begin")
+            found.append(self.branch(begin, tag.at("begin"), triggers, self.inside(tag)))
+        check_triggers(triggers, found, format.at("triggers"))
+        loops, first = not format.flag("stop_after_first"), format.flag("at_least_one")
+        return self.branching(found, format.path, closing, format.texts("excludes"), loops, first)
 
     def close_dispatch(self, format: Format, closing: Closing) -> Symbols:
-        branches = []
+        found: list[Branch] = []
         for begin, path, given, inner in format.rules():
             text = text_of(begin, path)
             if not text:
                 raise error("a rule begins with a string that is not empty", path)
-            branches.append(Branch(text, len(text), path, self.read(given, inner)))
-        excludes = format.texts("excludes")
-        return self.branching(format, closing, None, branches, excludes, format.flag("loop", True))
+            found.append(Branch(text, len(text), path, self.read(given, inner)))
+        return self.branching(found, format.path, closing, format.texts("excludes"), format.flag("loop", True), False)
+
+    def older(self, given: dict[str, Any]) -> Symbols:
+        """Return the symbols of the older form, in which triggered tags are called `structures`."""
+        format = Format(given, "", OLDER)
+        triggers = format.texts("triggers", empty=False)
+        found: list[Branch] = []
+        for each, path in format.items("structures"):
+            if not isinstance(each, dict) or each.keys() != {"begin", "schema", "end"}:
+                raise error("a structure is an object with 'begin', 'schema' and 'end'", path)
+            begin = text_of(each["begin"], pointer(path, "begin"))
+            end = pointer(path, "end")
+            schema = self.schema(each["schema"], pointer(path, "schema"), self.options, "json", path)
+            rest = (*schema, *self.constant(text_of(each["end"], end), end))
+            found.append(self.branch(begin, pointer(path, "begin"), triggers, rest))
+        check_triggers(triggers, found, "/triggers")
+        return self.branching(found, "", NOTHING, [], True, format.flag("at_least_one"))
+
+    def branch(self, begin: str, path: str, triggers: list[str], rest: Symbols) -> Branch:
+        """Return the way on from free text into a tag."""
+        fitting = sorted({trigger for trigger in triggers if begin.startswith(trigger)})
+        if len(fitting) != 1:
+            few = f"several do: {', '.join(map(repr, fitting))}" if fitting else "none of the triggers begins it"
+            raise error(f"the tag {begin!r} must begin with one trigger, and {few}", path, "change 'triggers'")
+        return Branch(begin, len(fitting[0]), path, rest)
 
     def branching(
-        self,
-        format: Format,
-        closing: Closing,
-        firsts: list[Symbols] | None,
-        branches: list[Branch],
-        excludes: list[str],
-        loops: bool = True,
+        self, branches: list[Branch], path: str, closing: Closing, excludes: list[str], loops: bool, first: bool
     ) -> Symbols:
-        """Return free text with branches, and what closes it. `firsts`: the branches where no text is before them."""
-        if firsts is not None:
-            loops = not format.flag("stop_after_first")
-            if not format.flag("at_least_one"):
-                firsts = None
-        others = [branch.begin[: branch.n_trigger] for branch in branches] + excludes
-        others += [text for text in self.excluded if text]
+        """Return free text with branches, and what closes it. `first`: a branch must stand first."""
+        others = [branch.begin[: branch.n_trigger] for branch in branches] + excludes + list(self.excluded)
+        begun: Symbols = ()
+        if first:
+            firsts = [(*self.constant(branch.begin, branch.path), *branch.rest) for branch in branches]
+            begun = self.rule("tags", path, firsts)
+            if not loops:
+                return (*begun, *self.close(closing))
         ways = [way for branch in branches for way in self.ways(branch, others, excludes)]
-        last = self.free_text(format.path, closing, others)
-        name = format.kind
-        if firsts is not None and not loops:
-            return (*self.rule(name, format.path, firsts), *self.close(closing))
-        if not loops:
-            closed = self.close(closing)
-            return self.rule(name, format.path, [last, *[(*way, *closed) for way in ways]])
-        many = star(self.model, tuple(ways))
-        if firsts is None:
-            return (*many, *last)
-        return (*self.rule(name, format.path, firsts), *many, *last)
+        last = self.free_text(path, closing, others)
+        if loops:
+            return (*begun, *star(self.model, tuple(ways)), *last)
+        closed = self.close(closing)
+        return self.rule("text with a tag", path, [last, *[(*way, *closed) for way in ways]])
 
     def ways(self, branch: Branch, others: list[str], excludes: list[str]) -> list[Symbols]:
         """Return the ways on from free text into a branch: each special token in what begins it may be one, or text."""
         begin, n_trigger, path, rest = branch
         trigger = begin[:n_trigger]
         for excluded in excludes:
-            if excluded in trigger[:-1]:
+            if excluded in trigger:
                 raise error(
                     f"{trigger!r} can never stand, because text that contains {excluded!r} is excluded",
                     path,
@@ -417,33 +411,6 @@ class TagLoader:
             return first
         return (*star(self.model, ((free,),)), *optional(self.model, (first,)))
 
-    def older(self, given: dict[str, Any]) -> Symbols:
-        """Return the symbols of the older form, whose tags are called `structures`."""
-        tags = []
-        if not isinstance(given["structures"], list):
-            raise error(f"'structures' is a list, not {shown(given['structures'])}", "/structures")
-        for index, each in enumerate(given["structures"]):
-            path = pointer("", "structures", index)
-            if not isinstance(each, dict) or not {"begin", "schema", "end"} <= each.keys():
-                raise error("a structure is an object with 'begin', 'schema' and 'end'", path)
-            tags.append(
-                {
-                    "type": "tag",
-                    "begin": each["begin"],
-                    "content": {"type": "json_schema", "json_schema": each["schema"]},
-                    "end": each["end"],
-                }
-            )
-        made = {"type": "triggered_tags", "triggers": given.get("triggers", []), "tags": tags}
-        if "at_least_one" in given:
-            made["at_least_one"] = given["at_least_one"]
-        try:
-            return self.read(made, "")
-        except GrammarError as problem:
-            for one in problem.errors:
-                one.pointer = _older_pointer(one.pointer)
-            raise
-
     # Constants, free text and tokens.
 
     def constant(self, text: str, path: str, begin: int = 0) -> Symbols:
@@ -479,8 +446,8 @@ class TagLoader:
     ) -> Symbols:
         """Return the symbols of free text and of what closes it, at its first occurrence."""
         others = [*excludes, *self.excluded]
-        if max_tokens == 0 or max_chars == 0:
-            return self.close(closing)
+        if max_tokens == 0:
+            max_tokens, max_chars = None, 0
         ends = [text for text in closing.texts if text]
         found: list[Symbols] = []
         if ends:
@@ -633,9 +600,12 @@ def is_unlimited(given: Any) -> bool:
     return kind == "or" and isinstance(elements, list) and any([is_unlimited(each) for each in elements])
 
 
-def _older_pointer(path: str | None) -> str | None:
-    """Return where in the older form a value stands that was found at `path` in the newer one."""
-    if path is None or not path.startswith("/tags/"):
-        return path
-    path = path.replace("/tags/", "/structures/", 1)
-    return path.replace("/content/json_schema", "/schema", 1).replace("/content", "", 1)
+def check_triggers(triggers: list[str], branches: list[Branch], path: str) -> None:
+    """Raise the error about a trigger that begins no tag."""
+    for index, trigger in enumerate(triggers):
+        if not any([branch.begin.startswith(trigger) for branch in branches]):
+            raise error(
+                f"no tag begins with the trigger {trigger!r}",
+                pointer(path, index),
+                "remove it; text that must not stand is for 'excludes'",
+            )

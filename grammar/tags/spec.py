@@ -43,6 +43,10 @@ FORMATS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """By type of format: the keys that it must have, and those that it may have."""
 
+OLDER = "structural_tag"
+"""The type of the older form, which is no format."""
+_OLDER_KEYS = (("structures", "triggers"), ("at_least_one",))
+
 MAX_DEPTH = 100
 """The most formats within each other. They are read recursively. Beyond it, GrammarLimitError is raised."""
 
@@ -109,21 +113,21 @@ class Format:
         self.value = value
         self.path = path
         found = value.get("type") if "type" in value else must or self.guessed()
-        if not isinstance(found, str) or found not in FORMATS:
+        if not isinstance(found, str) or (found not in FORMATS and must != OLDER):
             meant = did_you_mean(found, FORMATS) if isinstance(found, str) else None
             hint = meant or f"the types are {', '.join(FORMATS)}"
             raise error(f"there is no format of type {shown(found)}", pointer(path, "type"), hint)
         self.kind = found
         if must is not None and self.kind != must:
             raise error(f"a format of type {must!r} must stand here, not {self.kind!r}", path)
-        needed, others = FORMATS[self.kind]
+        needed, others = _OLDER_KEYS if must == OLDER else FORMATS[self.kind]
         for name in needed:
             if name not in value:
-                raise error(f"a format of type {self.kind!r} needs {name!r}", path)
+                raise error(f"{self.kind!r} needs {name!r}", path)
         for name in value:
             if name != "type" and name not in needed and name not in others:
                 near = did_you_mean(str(name), (*needed, *others))
-                raise error(f"a format of type {self.kind!r} has no {name!r}", pointer(path, name), near)
+                raise error(f"{self.kind!r} has no {name!r}", pointer(path, name), near)
 
     def guessed(self) -> str:
         """Return the type of a format that does not name its type."""
@@ -197,21 +201,20 @@ def text_of(value: Any, path: str) -> str:
 
 def top(given: Mapping[str, Any]) -> tuple[Any, str]:
     """Return the outermost format of a structural tag, and its place. The older form becomes triggered tags."""
-    kind = given.get("type", "structural_tag")
+    kind = given.get("type", OLDER)
     if kind in FORMATS:
         return given, ""
-    if kind != "structural_tag":
-        meant = did_you_mean(kind, ("structural_tag", *FORMATS)) if isinstance(kind, str) else None
+    if kind != OLDER:
+        meant = did_you_mean(kind, (OLDER, *FORMATS)) if isinstance(kind, str) else None
         raise error(f"a structural tag has type 'structural_tag', not {shown(kind)}", "/type", meant)
-    known = ("structures", "triggers", "at_least_one") if "structures" in given else ("format",)
+    if is_older(given):
+        return given, ""
     for name in given:
-        if name not in ("type", *known):
-            raise error(f"a structural tag has no {name!r}", pointer("", name), did_you_mean(str(name), known))
-    if "format" in known:
-        if "format" not in given:
-            raise error("a structural tag needs 'format'", "", "or, in the older form, 'structures' and 'triggers'")
-        return given["format"], "/format"
-    return given, ""
+        if name not in ("type", "format"):
+            raise error(f"a structural tag has no {name!r}", pointer("", name), did_you_mean(str(name), ("format",)))
+    if "format" not in given:
+        raise error("a structural tag needs 'format'", "", "or, in the older form, 'structures' and 'triggers'")
+    return given["format"], "/format"
 
 
 def is_older(given: Any) -> bool:
