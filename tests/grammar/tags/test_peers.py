@@ -14,7 +14,7 @@ from support.random_tags import random_format
 xgrammar = pytest.importorskip("xgrammar")
 BYTES = Vocabulary.bytes()
 WORDS = ["x", "yy[", "<z>", "b>"]
-"""None of them begins or ends within another one. XGrammar lets free text go on where a trigger ends within another trigger:
+"""None of them begins or ends within another one. XGrammar lets free text go on where a trigger ends within another:
 with the triggers `a` and `<a>`, it takes `<a` as free text, although `a` stands there."""
 TEXTS = ["".join(text) for n in range(4) for text in product(["x", "yy[", "<z>", "b>", "a", "<", "1", "y"], repeat=n)]
 
