@@ -88,7 +88,7 @@ cdef class Matcher:
     def __cinit__(self, grammar, vocabulary, eos_token_ids=None):
         engine = getattr(grammar, "engine", None)
         if not isinstance(engine, Engine):      # other objects may have an attribute of this name
-            grammar = grammar_reader(grammar)
+            grammar = grammar_reader(grammar, vocabulary)
             engine = grammar.engine
         if not isinstance(getattr(vocabulary, "trie", None), TokenTrie):
             vocabulary_reader(vocabulary)

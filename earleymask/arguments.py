@@ -30,16 +30,23 @@ if TYPE_CHECKING:
     type checkers have no name for them; `Grammar.from_type` takes them."""
 
 
-def as_grammar(given: object) -> Grammar:
+TAG = "structural_tag"
+"""The `type` of a structural tag."""
+
+
+def as_grammar(given: object, vocabulary: object = None) -> Grammar:
     """Return the grammar that a caller means.
 
-    It is a `Grammar` itself; a grammar text (see `of_text`); a `lark.Lark`; a JSON Schema as a dict; a compiled regular
-    expression; or a type, a model or a function, as `Grammar.from_type` takes them.
+    It is a `Grammar` itself; a grammar text (see `of_text`); a `lark.Lark`; a JSON Schema or a structural tag as a
+    dict; a compiled regular expression; or a type, a model or a function, as `Grammar.from_type` takes them.
+    `vocabulary`: the one whose special tokens the constants of a structural tag may contain.
     """
     if isinstance(given, Grammar):
         return given
     if isinstance(given, str):
-        return of_text(given)
+        return of_text(given, vocabulary)
+    if _is_tag(given):
+        return Grammar.from_structural_tag(given, vocabulary if isinstance(vocabulary, Vocabulary) else None)
     if isinstance(given, Mapping):
         return Grammar.from_json_schema(given)
     if is_type(given):
@@ -49,29 +56,32 @@ def as_grammar(given: object) -> Grammar:
     if _is_lark(given):
         return Grammar.from_lark(given)
     raise TypeError(
-        "grammar must be a Grammar, the text of a grammar, a JSON Schema as a dict, a type, a compiled regular "
-        f"expression or a lark.Lark, not {type(given).__name__}{_hint(given)}"
+        "grammar must be a Grammar, the text of a grammar, a JSON Schema or a structural tag as a dict, a type, a "
+        f"compiled regular expression or a lark.Lark, not {type(given).__name__}{_hint(given)}"
     )
 
 
-def as_grammars(given: object) -> tuple[Grammar, ...]:
+def as_grammars(given: object, vocabulary: object = None) -> tuple[Grammar, ...]:
     """Return the grammars of a list, a tuple or an iterator; or the one that a caller means, as `as_grammar` does."""
     if (
         isinstance(given, (Sequence, Iterator))
         and not isinstance(given, (str, bytes, bytearray))
         and not is_type(given)
     ):
-        return tuple([as_grammar(each) for each in given])
-    return (as_grammar(given),)
+        return tuple([as_grammar(each, vocabulary) for each in given])
+    return (as_grammar(given, vocabulary),)
 
 
-def of_text(text: str) -> Grammar:
-    """Return the grammar of a text: Lark's syntax, GBNF, or a JSON Schema.
+def of_text(text: str, vocabulary: object = None) -> Grammar:
+    """Return the grammar of a text: Lark's syntax, GBNF, a JSON Schema, or a structural tag.
 
-    No text is two of these. A JSON Schema begins with a brace, as no grammar in Lark's syntax does. A text is GBNF if
-    it is not in Lark's syntax and has lines that begin with `name ::=`.
+    No text is two of these. A JSON Schema begins with a brace, as no grammar in Lark's syntax does, and a structural
+    tag is no schema, because it has a type that JSON does not have. A text is GBNF if it is not in Lark's syntax and
+    has lines that begin with `name ::=`.
     """
     if text.lstrip()[:1] == "{":
+        if f'"{TAG}"' in text and _is_tag(_value(text)):
+            return Grammar.from_structural_tag(text, vocabulary if isinstance(vocabulary, Vocabulary) else None)
         return Grammar.from_json_schema(text)
     try:
         return Grammar.from_lark(text)
@@ -94,6 +104,23 @@ def is_type(value: object) -> bool:
         or hasattr(type(value), "__dataclass_fields__")
         or (type(value).__module__.startswith("pydantic.") and hasattr(value, "json_schema"))
     )
+
+
+def _is_tag(given: object) -> bool:
+    """Return whether a value is a structural tag: a dict, or a pydantic model such as XGrammar's."""
+    if isinstance(given, Mapping):
+        return given.get("type") == TAG
+    return hasattr(given, "model_dump") and not isinstance(given, type) and getattr(given, "type", None) == TAG
+
+
+def _value(text: str) -> object:
+    """Return the value of a JSON text; None if it is none."""
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _hint(given: object) -> str:

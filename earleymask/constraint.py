@@ -39,8 +39,8 @@ class Constraint:
 
     Args:
         grammar: a `Grammar`, or what one can be made of: the text of a grammar in Lark's syntax or in GBNF, a JSON
-            Schema (a dict or its text), a type (as `Grammar.from_type` takes it), a compiled regular expression, a
-            `lark.Lark`.
+            Schema or a structural tag (a dict or its text), a type (as `Grammar.from_type` takes it), a compiled
+            regular expression, a `lark.Lark`.
         vocabulary: the model's vocabulary; without one, the 256 single bytes and EOS (`Vocabulary.bytes()`).
 
     Several threads may use one. It can be pickled. It keeps a matcher at each of the 64 histories that were used last,
@@ -49,8 +49,8 @@ class Constraint:
     """
 
     def __init__(self, grammar: GrammarLike, vocabulary: Vocabulary | None = None) -> None:
-        self.grammar = as_grammar(grammar)
         self.vocabulary = Vocabulary.bytes() if vocabulary is None else as_vocabulary(vocabulary)
+        self.grammar = as_grammar(grammar, self.vocabulary)
         self._histories = Histories(Matcher(self.grammar, self.vocabulary))
         # Guards `_histories` only: no other thread has the matcher that was taken out, so its mask needs no lock.
         self._lock = threading.Lock()

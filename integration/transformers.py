@@ -94,10 +94,10 @@ class GrammarLogitsProcessor(LogitsProcessor):
     ) -> None:
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
-        self.grammars: tuple[Grammar, ...] = as_grammars(grammar)
+        vocabulary = as_vocabulary(vocabulary)
+        self.grammars: tuple[Grammar, ...] = as_grammars(grammar, vocabulary)
         if not self.grammars:
             raise ValueError("no grammar given; give one, or one for each prompt")
-        vocabulary = as_vocabulary(vocabulary)
         self.vocabulary = vocabulary if eos_token_id is None else _with_eos(vocabulary, eos_token_id)
         self.prompt_length = prompt_length
         self.threads = threads

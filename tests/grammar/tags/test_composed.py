@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from earleymask import Grammar, GrammarError, Limits, Matcher, Vocabulary
+from earleymask import Constraint, Grammar, GrammarError, Limits, Matcher, Vocabulary
 from earleymask.grammar import GrammarLimitError
 from support.sentences import accepts
 
@@ -319,3 +319,21 @@ def test_limits() -> None:
     circle["content"] = circle
     with pytest.raises(GrammarLimitError):
         made(circle)
+
+
+def test_structural_tags_stand_for_grammars() -> None:
+    """A dict, its text and XGrammar's model are taken where a grammar is; the vocabulary then names the tokens."""
+    tag = {"type": "structural_tag", "format": {"type": "tag", "begin": "<think>", "content": CONSTANT, "end": "."}}
+    for given in (tag, json.dumps(tag)):
+        matcher = Matcher(given, SPECIAL)
+        assert matcher.grammar == Grammar.from_structural_tag(given, SPECIAL)
+        assert matcher.validate([257, 97, 46, 256]) == 4
+        assert Constraint(given, SPECIAL).mask([257])[97]
+    schema = json.dumps({"const": "structural_tag"})
+    assert Matcher(schema, BYTES).grammar.kind == "json_schema"
+
+
+def test_structural_tags_of_xgrammar_stand_for_grammars() -> None:
+    package = pytest.importorskip("xgrammar")
+    format = package.structural_tag.ConstStringFormat(value="a")
+    assert accepts(Matcher(package.StructuralTag(format=format), BYTES).grammar, "a")
