@@ -37,7 +37,7 @@ class ReadTags:
         self.engine = loader.load(*top(value))
         self.schemas = loader.schemas
         self._warnings = tuple(loader.model.warnings)
-        self._kept: Kept | None = None
+        self._kept = None if loader.has_grammars else Kept()
 
     @property
     def kept(self) -> Kept | None:

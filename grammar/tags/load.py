@@ -77,6 +77,8 @@ class TagLoader:
         """`options`: those of schemas. `embedded`: the grammars of a grammar around this one, and its model."""
         self.names = names
         self.options = options
+        self.own_options: str | None = None  # their text
+        self.has_grammars = False
         self.limits = limits
         self.model = Model(self, limits) if embedded is None else embedded.model
         self._embedded = embedded
@@ -166,12 +168,13 @@ class TagLoader:
             raise
 
     def read_json_schema(self, format: Format) -> Symbols:
-        options = dict(self.options)
+        options = self.options
         if format.flag("any_order"):
-            options["property_order"] = "any"
+            options = {**options, "property_order": "any"}
         most = format.number("max_whitespace_cnt")
         if most is not None:
-            options |= {"whitespace": "any", "max_whitespace": most} if most else {"whitespace": "compact"}
+            white = {"whitespace": "any", "max_whitespace": most} if most else {"whitespace": "compact"}
+            options = {**options, **white}
         if format.texts("excludes"):
             raise error(
                 "`excludes` of a schema is not enforced",
@@ -541,10 +544,9 @@ class TagLoader:
 
     def schema(self, schema: Any, path: str, options: dict[str, Any], style: str, style_path: str) -> Symbols:
         """Return the symbol of the texts that a schema allows in a style."""
-        from ..json_schema.grammar import embed, options_text
-        from ..json_schema.options import DEFAULT_OPTIONS, check
+        from ..json_schema.grammar import embed
 
-        written = options_text(check(DEFAULT_OPTIONS._replace(**options)), {})
+        written = self.written(options)
         if style != "json":
             raise error(f"there is no style {style!r}", style_path)
         self.schemas.append((path, schema, written))
@@ -559,8 +561,21 @@ class TagLoader:
 
         return (self.model.made("JSON", make, self.origin(path)),)
 
+    def written(self, options: dict[str, Any]) -> str:
+        """Return the text of the options of a schema."""
+        if options is self.options and self.own_options is not None:
+            return self.own_options
+        from ..json_schema.grammar import options_text
+        from ..json_schema.options import DEFAULT_OPTIONS, check
+
+        text = options_text(check(DEFAULT_OPTIONS._replace(**options)), {})
+        if options is self.options:
+            self.own_options = text
+        return text
+
     def grammar_object(self, grammar: Any, path: str) -> Symbols:
         """Return the symbol of a `Grammar` that stands in the place of a format."""
+        self.has_grammars = True
         symbol = self.model.rule("grammar", self.origin(path))
         self.embedded.given(grammar, f"the grammar at {path}", symbol, self.origin(path), self.limits)
         return (symbol,)
