@@ -175,16 +175,31 @@ class TagLoader:
         if most is not None:
             white = {"whitespace": "any", "max_whitespace": most} if most else {"whitespace": "compact"}
             options = {**options, **white}
-        if format.texts("excludes"):
-            raise error(
-                "`excludes` of a schema is not enforced",
-                format.at("excludes"),
-                "write it into the schema's strings, as a `pattern` or `not`",
-            )
         style = format.value.get("style", "json")
         if not isinstance(style, str):
             raise error(f"'style' is a string, not {shown(style)}", format.at("style"))
-        return self.schema(format.value["json_schema"], format.at("json_schema"), options, style, format.at("style"))
+        schema = format.value["json_schema"]
+        excludes = format.texts("excludes")
+        if excludes:
+            schema = self.without(schema, excludes, options, style, format.at("excludes"))
+        return self.schema(schema, format.at("json_schema"), options, style, format.at("style"))
+
+    def without(self, schema: Any, excludes: list[str], options: dict[str, Any], style: str, path: str) -> Any:
+        """Return a schema in whose strings none of the texts may stand."""
+        from ..json_schema.read import read
+        from .excludes import without
+
+        for name, value in (
+            ("spellings", "plain"),
+            ("ensure_ascii", False),
+            ("closed", False),
+            ("string_escapes", None),
+        ):
+            if options.get(name, value) != value:
+                raise error(f"texts are excluded from a schema only with {name}={value!r}", path)
+        if style != "json":
+            raise error(f"texts are excluded from schemas in style 'json' alone, not {style!r}", path)
+        return without(read(schema, self.limits), excludes, path)
 
     def read_qwen_xml_parameter(self, format: Format) -> Symbols:
         return self.schema(format.value["json_schema"], format.at("json_schema"), self.options, "qwen_xml", format.path)

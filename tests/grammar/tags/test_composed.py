@@ -236,6 +236,49 @@ def test_options_of_schemas() -> None:
     assert pickle.loads(pickle.dumps(grammar)) == grammar
 
 
+SCHEMAS: list[Any] = [
+    True,
+    {"type": "string", "maxLength": 3},
+    {"$schema": "http://json-schema.org/draft-04/schema#", "type": "object"},
+    {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$ref": "#/definitions/a",
+        "definitions": {"a": {"minLength": 1}},
+    },
+    {"properties": {"a": {"enum": ["x</t", "y"]}}, "unevaluatedProperties": False},
+    {"items": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}},
+]
+VALUES: list[Any] = ["", "a", "</t", "a</tb", "\nx", "nx", 'a"b', '"b', "\x1fx", 1, None, [], {}]
+VALUES += (
+    [[value] for value in VALUES[:9]] + [{"a": value} for value in VALUES[:9]] + [{value: 1} for value in VALUES[:9]]
+)
+VALUES += [{"a": "y"}, [[["</t"]]], [{"b": ["nx"]}]]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_texts_excluded_from_schemas(schema: Any) -> None:
+    """What is written decides: in each string and key of a document, and nowhere else."""
+    plain = made({"type": "json_schema", "json_schema": schema})
+    excludes = ["</t", "nx", '"b', 'a"', "fx"]
+    grammar = made({"type": "json_schema", "json_schema": schema, "excludes": excludes})
+
+    def strings(value: Any) -> list[str]:
+        if isinstance(value, dict):
+            return [text for key, inner in value.items() for text in [key, *strings(inner)]]
+        if isinstance(value, list):
+            return [text for inner in value for text in strings(inner)]
+        return [value] if isinstance(value, str) else []
+
+    n_excluded = 0
+    for value in VALUES:
+        written = json.dumps(value, ensure_ascii=False)
+        inside = [json.dumps(text, ensure_ascii=False)[1:-1] for text in strings(value)]
+        is_clean = not any(excluded in text for text in inside for excluded in excludes)
+        assert accepts(grammar, written) == (accepts(plain, written) and is_clean), written
+        n_excluded += accepts(plain, written) and not is_clean
+    assert n_excluded
+
+
 def test_reports_and_warnings_have_their_places() -> None:
     grammar = made({"type": "sequence", "elements": [CONSTANT, {"type": "json_schema", "json_schema": {"typo": 1}}]})
     assert "/format/elements/1/json_schema/typo" in [row.pointer for row in grammar.report]
@@ -272,7 +315,11 @@ WRONG: dict[str, tuple[Any, str, str]] = {
         "/tags/0/begin",
         "'<t' can never stand, because text that contains '<' is excluded",
     ),
-    "excludes": ({"type": "json_schema", "json_schema": True, "excludes": ["x"]}, "/excludes", "is not enforced"),
+    "excludes": (
+        {"type": "json_schema", "json_schema": True, "excludes": ["x", "\\n"]},
+        "/excludes/1",
+        "may have no backslash",
+    ),
     "style": ({"type": "json_schema", "json_schema": True, "style": "yaml"}, "/style", "yaml"),
     "schema": ({"type": "json_schema", "json_schema": {"minimum": "1"}}, "/json_schema/minimum", "`minimum`"),
     "grammar": ({"type": "grammar", "grammar": "root ::= x"}, "/grammar", "rule `x` is not defined"),
