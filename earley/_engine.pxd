@@ -18,7 +18,7 @@ cdef class Engine:
     cdef Skeletons skeletons        # None until `finish`
     cdef dict specials              # name of a special token -> symbol
     cdef object doubtful            # the arguments of `set_doubtful`; None without followed terminals
-    cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
+    cdef list token_sets            # symbol, name, ranges, names, negated, eos: see `add_token_ids`
     # Attributes of symbols, by symbol; None if no symbol has the attribute.
     cdef readonly dict captures     # nonterminal -> name, end_name, body, end, inside: see `add_capture`
     cdef readonly dict max_tokens   # terminal -> most tokens, bytes of the shortest text that ends it or 0

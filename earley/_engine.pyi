@@ -110,10 +110,16 @@ class Engine:
         """Add a special token by its name in the vocabulary. The same name is the same symbol."""
 
     def add_token_ids(
-        self, name: str, ranges: Iterable[tuple[int, int]], *, names: Iterable[str] = (), negated: bool = False
+        self,
+        name: str,
+        ranges: Iterable[tuple[int, int]],
+        *,
+        names: Iterable[str] = (),
+        negated: bool = False,
+        eos: bool = True,
     ) -> int:
         """Add a symbol for one token out of a set: ids within inclusive `ranges`, and special tokens by their `names`;
-        if `negated`, all other tokens.
+        if `negated`, all other tokens. Without `eos`, the EOS tokens of a matcher are not in the set.
 
         Only the token itself matches it, never a spelling by bytes, even if the token has bytes. Ids in ranges and in
         negated sets count only if the vocabulary has them. Making a matcher raises VocabularyError if the vocabulary

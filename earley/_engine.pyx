@@ -172,19 +172,20 @@ cdef class Engine:
             self.specials[name] = self.rules.add_symbol(name, S_SPECIAL)
         return self.specials[name]
 
-    def add_token_ids(self, str name not None, ranges, *, names=(), negated=False) -> int:
+    def add_token_ids(self, str name not None, ranges, *, names=(), negated=False, eos=True) -> int:
         """Add a symbol for one token out of a set: ids within inclusive `ranges`, and special tokens by their `names`;
-        if `negated`, all other tokens.
+        if `negated`, all other tokens. Without `eos`, the EOS tokens of a matcher are not in the set.
 
         Only the token itself matches it, never a spelling by bytes, even if the token has bytes. Ids in ranges and in
         negated sets count only if the vocabulary has them. Making a matcher raises VocabularyError if the vocabulary
         lacks a name, a single id, or all ids of the set. The same set is the same symbol.
         """
-        key = (tuple(sorted({(index(low), index(high)) for low, high in ranges})), tuple(sorted(set(names))), bool(negated))
+        ids = tuple(sorted({(index(low), index(high)) for low, high in ranges}))
+        key = (ids, tuple(sorted(set(names))), bool(negated), bool(eos))
         for low, high in key[0]:
             if not 0 <= low <= high <= MAX_TOKEN_ID:
                 raise ValueError(f"token ids {low} to {high}: a range must ascend within 0 to {MAX_TOKEN_ID}")
-        if not any(key):            # neither ids nor names, and not negated
+        if not any(key[:3]):        # neither ids nor names, and not negated
             raise ValueError(f"{name!r}: a set of token ids must have an id or a name, or be negated")
         for known in self.token_sets:
             if known[2:] == key:

@@ -95,4 +95,4 @@ cdef class Masks:
     cdef int gather(self, Answers answers, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
 
 
-cdef Masks masks_of(Engine engine, TokenTrie trie)
+cdef Masks masks_of(Engine engine, TokenTrie trie, tuple eos_token_ids)

@@ -710,11 +710,14 @@ cdef size_t limit_of(Users users) noexcept nogil:
     return users.chosen or MEMORY
 
 
-cdef Masks masks_of(Engine engine, TokenTrie trie):
-    """Return the masks of a grammar over a vocabulary's trie, made on first use. Needs the engine's lock."""
-    masks = engine.masks.get(trie)
+cdef Masks masks_of(Engine engine, TokenTrie trie, tuple eos_token_ids):
+    """Return the masks of a grammar over a vocabulary's trie, made on first use. Needs the engine's lock.
+
+    `eos_token_ids`: the EOS tokens, if masks differ by these, else None."""
+    key = trie if eos_token_ids is None else (trie, eos_token_ids)
+    masks = engine.masks.get(key)
     if masks is None:
-        masks = engine.masks[trie] = Masks(engine, trie)
+        masks = engine.masks[key] = Masks(engine, trie)
     return masks
 
 

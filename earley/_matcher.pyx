@@ -119,14 +119,15 @@ cdef class Matcher:
             [(vocabulary.special_tokens[name], self.engine.add_special(name)) for name in self.engine.special_names],
         )
         if self.engine.token_sets:
-            self.token_ids = token_ids_of(self.engine.token_sets, vocabulary)
+            self.token_ids = token_ids_of(self.engine.token_sets, vocabulary, self.eos_token_ids)
         self.chart = Chart(self.engine)
         if self.engine.max_tokens is not None:
             self.budgets = Budgets(self.chart, self.engine.max_tokens)
             self.chart.histories.has_notes = True
         self.engine.acquire()
         try:
-            self.masks = masks_of(self.engine, self.trie)
+            has_others = not all([each[5] for each in self.engine.token_sets])
+            self.masks = masks_of(self.engine, self.trie, self.eos_token_ids if has_others else None)
             if self.masks.token_ids is None:
                 self.masks.token_ids = self.token_ids
             self.engine.add_chart(self.chart)

@@ -32,4 +32,4 @@ cdef inline bint has_id(TokenIds sets, size_t i, uint32_t token) noexcept nogil:
     return mask_allows(sets.bits + i * sets.n_words, token)
 
 
-cdef TokenIds token_ids_of(list token_sets, object vocabulary)
+cdef TokenIds token_ids_of(list token_sets, object vocabulary, tuple eos_token_ids)

@@ -81,21 +81,26 @@ cdef class TokenIds:
         return 0
 
 
-cdef TokenIds token_ids_of(list token_sets, object vocabulary):
-    """Return the sets over this vocabulary. Raises VocabularyError for a set without ids, and for a single id that does
+cdef TokenIds token_ids_of(list token_sets, object vocabulary, tuple eos_token_ids):
+    """Return the sets over this vocabulary. Those that exclude EOS have none of `eos_token_ids`. Raises VocabularyError for a set without ids, and for a single id that does
     not exist."""
     cdef TokenTrie trie = vocabulary.trie
     cdef TokenIds sets = TokenIds(len(token_sets), trie.n_words)
     cdef TokenIds existing = TokenIds(1, trie.n_words)
-    cdef uint32_t token, last = trie.n_tokens
+    cdef TokenIds others = TokenIds(1, trie.n_words)        # without EOS
+    cdef uint32_t token, w, last = trie.n_tokens
     cdef size_t i
     for token in range(trie.n_tokens):
         if trie.token_offsets[token] < trie.token_offsets[token + 1]:
             mask_allow(existing.bits, token)
     for token in vocabulary.special_token_ids:
         mask_allow(existing.bits, token)
+    for w in range(trie.n_words):
+        others.bits[w] = existing.bits[w]
+    for token in eos_token_ids:
+        others.bits[token // 32] &= ~(<uint32_t> 1 << (token % 32))
     for i in range(sets.n):
-        symbol, name, ranges, names, negated = token_sets[i]
+        symbol, name, ranges, names, negated, eos = token_sets[i]
         sets.symbols[i] = symbol
         within = []
         for low, high in ranges:
@@ -106,7 +111,7 @@ cdef TokenIds token_ids_of(list token_sets, object vocabulary):
         for special in names:
             token_id = vocabulary.special_tokens[special]   # the matcher has looked for all names
             within.append((token_id, token_id))
-        sets.fill(i, within, existing.bits, negated)
+        sets.fill(i, within, existing.bits if eos else others.bits, negated)
         if sets.n_ids[i] == 0:
             raise VocabularyError(f"the grammar asks for a token of {shortened(name)!r}, and the vocabulary of {last} ids has none")
     return sets

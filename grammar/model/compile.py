@@ -458,8 +458,8 @@ class _Compiler:
                 raise together(errors_at(self.model, symbol, error)) from error
             return made
         if symbol in model.token_sets:
-            ranges, names, negated = model.token_sets[symbol]
-            return engine.add_token_ids(name, ranges, names=names, negated=negated)
+            ranges, names, negated, eos = model.token_sets[symbol]
+            return engine.add_token_ids(name, ranges, names=names, negated=negated, eos=eos)
         return engine.add_special(name) if kind == SPECIAL else engine.add_nonterminal(name)
 
     def add_terminal(self, engine: Engine, symbol: int) -> int:

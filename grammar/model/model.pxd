@@ -30,7 +30,7 @@ cdef class Model:
     cpdef terminal(self, str name, Node tree, origin)
     cpdef ignored(self, str name, Node tree, origin)
     cpdef special(self, str name, origin)
-    cpdef token_ids(self, str name, ranges, names, bint negated, origin)
+    cpdef token_ids(self, str name, ranges, names, bint negated, origin, bint eos=*)
     cpdef made(self, str name, make, origin)
     cpdef rule(self, str name, origin)
     cpdef helper(self, str name)

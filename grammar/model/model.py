@@ -119,7 +119,7 @@ class Model:
         self.origins: list[Any] = []  # for the reporter
         self.trees: list[Node | None] = []  # of terminals
         self.productions: list[list[Symbols]] = []  # of rules and helpers
-        self.token_sets: dict[int, tuple[Any, Any, bool]] = {}  # by symbol: ranges, names, whether they are excluded
+        self.token_sets: dict[int, tuple[Any, Any, bool, bool]] = {}  # by symbol: the arguments of `token_ids`
         self.makers: dict[int, Any] = {}  # by symbol: what adds it to the engine, see `made`
         self.helpers: dict[Any, int] = {}  # by what they stand for: symbols that `repetition` made
         self.repeats: dict[Symbols, Any] = {}  # by symbols in a production that stand for a repetition: `Repeated`
@@ -142,14 +142,14 @@ class Model:
         """Add a special token of the vocabulary, by its name there."""
         return self._add(SPECIAL, name, origin, None)
 
-    def token_ids(self, name: str, ranges: Any, names: Any, negated: bool, origin: Any) -> int:
+    def token_ids(self, name: str, ranges: Any, names: Any, negated: bool, origin: Any, eos: bool = True) -> int:
         """Add a symbol for any one token of a set. `Engine.add_token_ids` describes the arguments."""
         if len(self.token_sets) == MAX_TOKEN_SETS:
             raise self.reporter.limit_error(
                 f"the grammar has more than {MAX_TOKEN_SETS} different sets of token ids", origin
             )
         symbol = self._add(SPECIAL, name, origin, None)
-        self.token_sets[symbol] = (ranges, names, negated)
+        self.token_sets[symbol] = (ranges, names, negated, eos)
         return symbol
 
     def made(self, name: str, make: Any, origin: Any) -> int:

@@ -180,6 +180,7 @@ def test_the_engine_checks_what_it_is_given() -> None:
     engine = Engine(Regexes())
     assert engine.add_token_ids("x", [(1, 3)]) == engine.add_token_ids("y", [(1, 3), (1, 3)])
     assert engine.add_token_ids("x", [(1, 3)]) != engine.add_token_ids("x", [(1, 3)], negated=True)
+    assert engine.add_token_ids("x", [(1, 3)]) != engine.add_token_ids("x", [(1, 3)], eos=False)
     for wrong in ([(3, 1)], [(-1, 2)], [(0, 2**32)], []):
         with pytest.raises(ValueError, match="token ids"):
             engine.add_token_ids("x", wrong)
