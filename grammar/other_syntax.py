@@ -11,7 +11,7 @@ WINDOW = 1 << 15
 """So many characters are searched at once: it takes less than a millisecond. Only the beginning of a longer line is
 searched."""
 
-_GBNF = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
+_GBNF = re.compile(r"^[ \t]*[A-Za-z0-9_.-]+(?:\[[^\]\n]*\])?[ \t]*::=", re.MULTILINE)
 _LARK = re.compile(r"^[ \t]*(?:[?!]?[A-Za-z_]\w*(?:\.-?[0-9]+)?[ \t]*:(?!:)|%import\b|%ignore\b)", re.MULTILINE)
 
 

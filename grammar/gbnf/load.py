@@ -93,9 +93,15 @@ class GbnfLoader:
         reached = self.reach(start)
         self.terminals = find_terminals(reached)
         start_symbol = self.symbols[start] = self.model.rule(start, self.origin(reached[start].begin))
-        self.define(start_symbol, reached[start].tree)
+        self.pending.append(reached[start])
         for definition in self.pending:  # grows while it is read
-            self.define(self.symbols[definition.name], definition.tree)
+            symbol = self.symbols[definition.name]
+            if definition.attributes:
+                from .attributes import define  # rare
+
+                define(self, symbol, definition)
+            else:
+                self.define(symbol, definition.tree)
         return start_symbol
 
     # Names.
@@ -112,7 +118,8 @@ class GbnfLoader:
         undefined: list[Reference] = []
         for definition in definitions:
             tick()
-            undefined += [reference for reference in definition.references if reference.name not in self.definitions]
+            used = [*definition.references, *definition.ahead] if definition.ahead else definition.references
+            undefined += [reference for reference in used if reference.name not in self.definitions]
         if undefined:
             raise together([self.undefined(reference) for reference in undefined[:MAX_ERRORS]])
 
@@ -185,13 +192,13 @@ class GbnfLoader:
                 self.pending.append(definition)
             else:
                 assert tree.regex is not None
-                symbol = self.terminal(tree.regex, tree.begin, tree.end, name)
+                symbol = self.terminal(tree.regex, tree.begin, tree.end, name, label_of(tree))
             self.symbols[name] = symbol
         return symbol
 
-    def terminal(self, regex: Regex, begin: int, end: int, name: str = "") -> int:
-        """Return the terminal whose text in the grammar is from `begin` to `end`."""
-        written = self.source.text[begin:end]
+    def terminal(self, regex: Regex, begin: int, end: int, name: str = "", label: str = "") -> int:
+        """Return the terminal whose text in the grammar is from `begin` to `end`, or which has a `label`."""
+        written = label or self.source.text[begin:end]
         symbol = self.written.get(written)
         if symbol is None:
             if not name:
@@ -201,10 +208,12 @@ class GbnfLoader:
 
     def special(self, node: Token) -> int:
         key = "!" + node.name if node.negated else node.name
+        if not node.eos:
+            key = f"{key} without EOS"
         symbol = self.written.get(key)
         if symbol is None:
             if node.negated or node.name.startswith("<["):
-                symbol = self.token_ids(node, key)
+                symbol = self.token_ids(node, "!" + node.name if node.negated else node.name)
             else:
                 symbol = self.model.special(node.name, self.origin(node.begin))
             self.written[key] = symbol
@@ -225,7 +234,7 @@ class GbnfLoader:
             raise self.source.error(str(error), node.begin, token_ids.HINT) from None
         if not ranges and node.negated:
             raise self.source.error("this matches no token: `<[*]>` is every token, and `!` excludes these", node.begin)
-        return self.model.token_ids(name, ranges, (), negated != node.negated, self.origin(node.begin))
+        return self.model.token_ids(name, ranges, (), negated != node.negated, self.origin(node.begin), node.eos)
 
     # Productions.
 
@@ -263,7 +272,7 @@ class GbnfLoader:
         if isinstance(tree, Reference):
             symbols.append(self.rule_symbol(tree.name))
         elif tree.regex is not None:
-            symbols.append(self.terminal(tree.regex, tree.begin, tree.end))
+            symbols.append(self.terminal(tree.regex, tree.begin, tree.end, label=label_of(tree)))
         elif isinstance(tree, Sequence):
             self.append_items(tree.items, symbols)
         elif isinstance(tree, Repeat):
@@ -290,6 +299,9 @@ class GbnfLoader:
             self.append_together(together, symbols)
 
     def append_together(self, items: list[Node], symbols: list[int]) -> None:
+        if len(items) == 1:
+            self.append(items[0], symbols)
+            return
         regex = concat([item.regex for item in items])
         symbols.append(self.terminal(regex, items[0].begin, items[-1].end))
 
@@ -310,3 +322,7 @@ class GbnfLoader:
 
     def warning(self, message: str, offset: int) -> GrammarWarning:
         return self.source.warning(message, offset)
+
+
+def label_of(node: Node) -> str:
+    return node.label if isinstance(node, Text) else ""

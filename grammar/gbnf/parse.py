@@ -8,9 +8,17 @@ names, so they may be undefined.
     item     ::= string | class | "." | token | name | "(" alternatives ")"
     operator ::= "*" | "+" | "?" | "{m}" | "{m,}" | "{m,n}", and "{,n}", which is ours
 
-A line may break after `::=` and `|` and anywhere in a group. A rule also continues on a line that begins with `|`,
-which is ours. `#` begins a comment. llama.cpp accepts an empty class, a range that ends before it begins and a raw NUL;
-here they are errors. It reads a count above 2000 as no bound; here it is a count.
+A line may break after `::=` and `|` and anywhere in a group. `#` begins a comment. llama.cpp accepts an empty class, a
+range that ends before it begins and a raw NUL; here they are errors. It reads a count above 2000 as no bound; here it
+is a count.
+
+XGrammar's EBNF is read, too, where it is no GBNF:
+
+    rule     ::= name attributes? "::=" alternatives lookahead?, up to a line that begins with a rule
+    item     ::= macro, see `macros`; and "[^]", any character
+    operator ::= "{m,-1}", which is "{m,}"
+
+Its names may have dots. `.` is part of a name only if the text defines a rule of that name.
 """
 
 from __future__ import annotations
@@ -24,20 +32,18 @@ from ..loading import PIECE
 from ..regex import codepoints
 from ..regex.ast import RANGE_BYTES, Chars, Literal
 from ..source import BYTE_ORDER_MARK, SourceText
-from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
+from .tree import Attribute, Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
 
 MAX_HEIGHT = 250
 """The most nodes (groups, sequences, repetitions) on a way down in a rule's expression. It bounds the recursion of
 functions that walk trees. Beyond it, GrammarLimitError is raised."""
 
-MACROS = {
-    "Token": "write <[5]> for token 5, and <[5,7]> for one of two",
-    "ExcludeToken": "write <[^5,7]> for any token but these two",
-    "TagDispatch": "write a grammar in Lark's syntax, where a rule with `suffix` reads text up to a tag",
-    "TokenTagDispatch": "write (<[^5]>* <[5]> call)* <[^5]>* for text in which token 5 begins a call",
-    "Regex": "write classes and repetitions, or a grammar in Lark's syntax, which has /.../",
-}
-"""Macros of XGrammar's EBNF, which is otherwise GBNF, and what to write here in place of each."""
+MACROS = frozenset(("Token", "ExcludeToken", "TagDispatch", "TokenTagDispatch", "Regex", "Substring"))
+"""The names of XGrammar's macros. Before a parenthesis they are macros, unless the text defines a rule of that name."""
+
+MAX_DOTTED = 100
+"""The most characters of a name with dots. It bounds what is read again at each of them. A longer name is read up to
+its first dot."""
 
 MAX_ERRORS = 100
 """At most so many errors of one text are collected, for `GrammarError.errors`. Others are not looked for."""
@@ -46,23 +52,39 @@ MAX_READ = 4
 """The search for errors ends when malformed rules have been read that are together so many times as long as the text.
 A class that does not end is read up to the end of the text, and so are others in the rules after it."""
 
-_RULE = re.compile(r"^[ \t]*([A-Za-z0-9_-]+)[ \t]*::=", re.MULTILINE)
+_SIGN = r"(?:\[(?:[^\]\"\n]|\"[^\"\n]*\")*\])?[ \t]*::="
+"""What follows the name of a rule: its attributes, if any, and the sign."""
+
+_HEAD = re.compile(rf"[A-Za-z0-9_.-]+{_SIGN}")
+_RULE = re.compile(rf"^[ \t]*([A-Za-z0-9_.-]+){_SIGN}", re.MULTILINE)
 """The beginning of a rule, at which parsing continues after an error."""
+
+_OWN = re.compile(rf"^[ \t]*({'|'.join(sorted(MACROS))}|[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*){_SIGN}", re.MULTILINE)
+"""The beginning of a rule that is named like a macro or has a dot in its name."""
 
 _COMMENT_PIECE = re.compile(r"[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+_DOTTED = re.compile(r"[A-Za-z0-9_.-]+")
+_ATTRIBUTE = re.compile(r"[a-z_]+")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _PLAIN = re.compile(r'[^"\\\x00\ud800-\udfff]+')
 _DIGITS = re.compile(r"[0-9]+")
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _TOKEN_ID = re.compile(r"<\[[^\]>\n]*\]>")
 _TOKEN_NAME = re.compile(r"<[^<>\n]+>")
 
-_SIMPLE = {"n": 10, "r": 13, "t": 9, "\\": 92, '"': 34, "[": 91, "]": 93, "-": 45}
+_SIMPLE = {"n": 10, "r": 13, "t": 9, "\\": 92, '"': 34, "[": 91, "]": 93, "-": 45,
+           # XGrammar's:
+           "0": 0, "a": 7, "b": 8, "e": 27, "f": 12, "v": 11, "'": 39, "?": 63, "/": 47}  # fmt: skip
+_SIMPLE_IN_CLASS = _SIMPLE | {char: ord(char) for char in "^$.*+(){}|"}  # XGrammar's, too
 _HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
 
 _ANY = Chars(codepoints.ALL)
 
-_ESCAPE_HINT = 'the escapes are \\n \\r \\t \\\\ \\" \\[ \\] \\xHH \\uHHHH and \\UHHHHHHHH'
+_ESCAPE_HINT = (
+    'the escapes are \\n \\r \\t \\\\ \\" \\[ \\] \\xHH \\uHHHH \\UHHHHHHHH, and of XGrammar '
+    "\\0 \\a \\b \\e \\f \\v \\' \\? \\/"
+)
 _GROUP_HINT = "put the rest of the rule into parentheses, or end the line with `|`"
 _RULE_HINT = "write a rule as `name ::= ...`"
 _FIRST_HINTS = {"<": "write the name of a rule without brackets: `name ::= ...`", "\ufeff": BYTE_ORDER_MARK}
@@ -92,6 +114,8 @@ class _Parser:
         self.end = len(source.text)
         self.at = 0
         self.references: list[Reference] = []  # of the rule being read
+        self.ahead: list[Reference] = []  # in its lookahead
+        self.own: frozenset[str] | None = None  # see `own_names`
 
     def grammar(self) -> list[Definition]:
         definitions: list[Definition] = []
@@ -126,13 +150,52 @@ class _Parser:
         name = self.name()
         if name is None:
             raise self.no_rule()
+        attributes: list[Attribute] = []
+        if self.text.startswith("[", self.at) and _HEAD.match(self.text, begin) is not None:
+            attributes = self.attributes()
         self.skip(False)
         if not self.text.startswith("::=", self.at):
             raise self.missing_sign(begin, name)
         self.at += 3
         self.skip(True)
         self.references = []
-        return Definition(begin, name, self.alternatives(), self.references)
+        self.ahead = []
+        tree = self.alternatives()
+        return Definition(begin, name, tree, self.references, attributes, self.ahead)
+
+    def attributes(self) -> list[Attribute]:
+        """Read the attributes of a rule, `[name, name=value]`. The text up to the end of the brackets is on one
+        line."""
+        found: list[Attribute] = []
+        self.at += 1
+        while True:
+            self.skip(False)
+            begin = self.at
+            match = _ATTRIBUTE.match(self.text, begin)
+            if match is None:
+                raise self.source.error("the name of an attribute is expected here", begin)
+            self.at = match.end()
+            self.skip(False)
+            value: str | float | None = None
+            if self.text.startswith("=", self.at):
+                self.at += 1
+                self.skip(False)
+                number = _NUMBER.match(self.text, self.at)
+                if self.text.startswith('"', self.at):
+                    value = self.string().regex.text  # type: ignore[union-attr]
+                elif number is not None:
+                    self.at = number.end()
+                    value = float(number[0])
+                else:
+                    raise self.source.error("a number or a string is expected here", self.at)
+                self.skip(False)
+            found.append(Attribute(begin, match[0], value))
+            sign = self.text[self.at : self.at + 1]
+            self.at += 1
+            if sign == "]":
+                return found
+            if sign != ",":
+                raise self.source.error("`,` or `]` is expected here", self.at - 1)
 
     def alternatives(self) -> Node:
         """Read the expression up to the end of its rule."""
@@ -143,6 +206,7 @@ class _Parser:
         complete: list[Node] = []
         items: list[Node] = []
         inside = began = self.at
+        before = 0  # the number of references before the lookahead
         lines = False
         while True:
             tick()
@@ -160,6 +224,12 @@ class _Parser:
             elif char == "<" or char == "!":
                 node = self.token()
             elif char == "(":
+                is_ahead = text.startswith("(=", start)
+                if is_ahead:
+                    if groups:
+                        raise self.source.error("a lookahead `(=...)` can only be the end of a rule", start)
+                    before = len(self.references)
+                    self.at += 1
                 self.check_nesting(len(groups))
                 groups.append((start, inside, complete, items, began))
                 complete = []
@@ -178,6 +248,14 @@ class _Parser:
                 if not groups:
                     lines = False
                 self.at += 1
+                if text.startswith("(=", opener):
+                    self.ahead = self.references[before:]
+                    del self.references[before:]
+                    self.skip(True)
+                    if self.at < self.end and not self.rule_begins():
+                        raise self.source.error("a lookahead `(=...)` can only be the end of a rule", opener)
+                    complete.append(self.sequence(began, items))
+                    return self.choice(inside, complete)
                 node.begin = opener
                 node.end = self.at
             elif char == "|":
@@ -193,7 +271,7 @@ class _Parser:
                 node = self.repeat(items.pop(), lines)
             elif not groups and (char == "\n" or char == "\r" or not char):
                 self.skip(True)
-                if self.at < self.end and text[self.at] == "|":
+                if self.at < self.end and not self.rule_begins():
                     continue
                 complete.append(self.sequence(began, items))
                 return self.choice(inside, complete)
@@ -201,11 +279,14 @@ class _Parser:
                 name = self.name()
                 if name is None:
                     raise self.unexpected(groups[-1][0] if groups else -1)
-                if name in MACROS:
-                    self.check_macro(start, name)
-                reference = Reference(start, self.at, name)
-                self.references.append(reference)
-                node = reference
+                if name in MACROS and self.is_macro(name):
+                    from . import macros  # imported lazily: only XGrammar's EBNF has them
+
+                    node = macros.read(self, start, name)
+                else:
+                    reference = Reference(start, self.at, name)
+                    self.references.append(reference)
+                    node = reference
             items.append(node)
             self.skip(lines)
 
@@ -233,8 +314,31 @@ class _Parser:
         match = _NAME.match(self.text, self.at)
         if match is None:
             return None
+        if self.text.startswith(".", match.end()):
+            longer = _DOTTED.match(self.text, self.at, self.at + MAX_DOTTED + 1)
+            if longer is not None and longer[0] in self.own_names():
+                match = longer
         self.at = match.end()
         return match[0]
+
+    def rule_begins(self) -> bool:
+        """Return whether a rule begins here."""
+        return _HEAD.match(self.text, self.at) is not None
+
+    def is_macro(self, name: str) -> bool:
+        """Return whether `name`, which has just been read, is a macro here. If so, move to its parenthesis."""
+        after = self.at
+        self.skip(False)
+        if self.text.startswith("(", self.at) and name not in self.own_names():
+            return True
+        self.at = after
+        return False
+
+    def own_names(self) -> frozenset[str]:
+        """Return those names of rules that are names of macros or have a dot."""
+        if self.own is None:
+            self.own = frozenset(_OWN.findall(self.text))
+        return self.own
 
     # Nodes.
 
@@ -283,6 +387,8 @@ class _Parser:
             self.at += 1
             self.skip(lines)
             maximum = self.number(start)
+            if maximum is None and minimum is not None and self.text.startswith("-1", self.at):
+                self.at += 2
             self.skip(lines)
             if minimum is None and maximum is None:
                 raise self.source.error("`{,}` has no count", start, "write {m}, {m,} or {m,n}")
@@ -331,7 +437,7 @@ class _Parser:
                 self.at += 1
                 return Text(start, self.at, Literal("".join(pieces)))
             at = self.at
-            code = self.character()
+            code = self.character(_SIMPLE)
             if 0xD800 <= code <= 0xDFFF:
                 raise self.source.error("a surrogate is not a character", at, "write the character itself")
             pieces.append(chr(code))
@@ -356,21 +462,25 @@ class _Parser:
             if self.text[at] == "]":
                 break
             take(RANGE_BYTES)
-            first = last = self.character()
+            first = last = self.character(_SIMPLE_IN_CLASS)
             if self.text.startswith("-", self.at) and not self.text.startswith("-]", self.at):
                 self.at += 1
                 if self.at >= self.end:
                     continue  # to the error
-                last = self.character()
+                last = self.character(_SIMPLE_IN_CLASS)
                 if last < first:
                     raise self.source.error(
                         f"the range {self.text[at : self.at]} is empty", at, "write the smaller character first"
                     )
             pairs.append((first, last))
         self.at += 1
+        if not pairs and negative:
+            return Text(start, self.at, _ANY)
         if not pairs:
             raise self.source.error(
-                "this class of characters is empty", start, 'write "" for the empty text or `.` for any character'
+                "this class of characters is empty",
+                start,
+                'write "" for the empty text, which it is in llama.cpp; in XGrammar it matches nothing',
             )
         ranges = codepoints.normalize(pairs)
         if negative:
@@ -379,8 +489,10 @@ class _Parser:
             return Text(start, self.at, Literal(chr(ranges[0][0])))
         return Text(start, self.at, Chars(ranges))
 
-    def character(self) -> int:
-        """Read one character of a string or a class, or an escape. Return its code point."""
+    def character(self, simple: dict[str, int]) -> int:
+        """Read one character of a string or a class, or an escape. Return its code point.
+
+        `simple`: the code points of escapes of one letter."""
         start = self.at
         char = self.text[start]
         self.at += 1
@@ -392,17 +504,17 @@ class _Parser:
             raise self.source.error("the text ends in an escape", start, _ESCAPE_HINT)
         char = self.text[self.at]
         self.at += 1
-        simple = _SIMPLE.get(char)
-        if simple is not None:
-            return simple
+        known = simple.get(char)
+        if known is not None:
+            return known
         length = _HEX_LENGTHS.get(char)
         if length is None:
             raise self.source.error(f"unknown escape \\{char}", start, _ESCAPE_HINT)
         match = _HEX.match(self.text, self.at, self.at + length)
         digits = "" if match is None else match[0]
-        if len(digits) < length:
+        if len(digits) < length and (char != "x" or not digits):  # XGrammar reads \\xH, too
             raise self.source.error(f"\\{char} needs {length} hexadecimal digits", start, _ESCAPE_HINT)
-        self.at += length
+        self.at += len(digits)
         code = int(digits, 16)
         if code > codepoints.MAX_CODE_POINT:
             raise self.source.error(f"there is no character \\{char}{digits}", start, "the last one is \\U0010FFFF")
@@ -440,12 +552,6 @@ class _Parser:
         shown = name if len(name) <= 40 else name[:40] + "..."
         return self.source.error(f"`{shown}` begins a line, but no `::=` follows it", begin, _GROUP_HINT)
 
-    def check_macro(self, begin: int, name: str) -> None:
-        """Raise the error about a macro of XGrammar: one of its names, a parenthesis, and no rule of that name."""
-        if not self.text.startswith("(", self.at) or re.search(rf"^[ \t]*{name}[ \t]*::=", self.text, re.MULTILINE):
-            return
-        raise self.source.error(f"`{name}(...)` is a macro of XGrammar, which GBNF does not have", begin, MACROS[name])
-
     def unexpected(self, group: int) -> GrammarError:
         """Return the error about text that cannot continue an expression.
 
@@ -463,11 +569,11 @@ class _Parser:
                 'a rule continues on the next line only after `::=` and `|`; write "" for an empty last alternative',
             )
         if char == "=" and group >= 0 and not self.text[group + 1 : self.at].strip():
-            return self.source.error(
-                "`(=...)` is a lookahead of XGrammar, which GBNF does not have",
-                group,
-                "remove it: masks know what follows a rule without it",
-            )
+            message = "XGrammar's lookahead begins with `(=`, without a blank"
+            raise self.source.error(message, group)
+        line = self.text[self.text.rfind("\n", 0, self.at) + 1 : self.at].strip()
+        if char in ":=" and _NAME.fullmatch(line):
+            return self.source.error("`::=` is expected here", self.at, _RULE_HINT)
         hints = {"/": "GBNF has no regular expressions: write classes and repetitions", "'": 'write "..."',
                  "]": 'write a bracket in quotes: "]"', "}": 'write a brace in quotes: "}"',
                  ">": 'write ">" or <name>', ",": "separate the parts of a sequence by blanks"}  # fmt: skip

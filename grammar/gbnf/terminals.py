@@ -41,7 +41,7 @@ _EMPTY = Literal("")
 
 
 def find_terminals(definitions: dict[str, Definition]) -> dict[str, Node]:
-    """Return the rules that are terminals: by name, each with its tree, whose `regex` is set.
+    """Return the rules without attributes that are terminals: by name, each with its tree, whose `regex` is set.
 
     Every name in `definitions` is a key of it. Sets `regex`, `size`, `depth` and `refers` of all nodes.
     """
@@ -65,7 +65,7 @@ def find_terminals(definitions: dict[str, Definition]) -> dict[str, Node]:
         analyse(tree, terminals)
         if tree.regex is None:
             repetition(tree, definition.name)
-        if tree.regex is not None:
+        if tree.regex is not None and not definition.attributes:
             terminals[definition.name] = tree
             for other in waiting.get(definition.name, ()):
                 tick()

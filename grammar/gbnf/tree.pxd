@@ -13,7 +13,7 @@ cdef class Node:
     cdef public bint refers
 
 cdef class Text(Node):
-    pass
+    cdef public str label
 
 cdef class Reference(Node):
     cdef readonly Py_ssize_t at
@@ -22,6 +22,7 @@ cdef class Reference(Node):
 cdef class Token(Node):
     cdef readonly str name
     cdef readonly bint negated
+    cdef readonly bint eos
 
 cdef class Sequence(Node):
     cdef readonly list items
@@ -39,5 +40,7 @@ cdef class Definition:
     cdef readonly str name
     cdef readonly Node tree
     cdef readonly list references
+    cdef readonly list attributes
+    cdef readonly list ahead
 
 cdef int tallest(list nodes) except -1

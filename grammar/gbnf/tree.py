@@ -7,6 +7,8 @@ classes are plain and slotted; compiled, they are extension types (`gbnf/tree.px
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ...earley._meter import tick
 from ..regex.ast import Node as Regex
 
@@ -44,13 +46,18 @@ class Node:
 
 
 class Text(Node):
-    """A string or a class of characters: `regex` is a Literal or Chars."""
+    """A string or a class of characters: `regex` is a Literal or Chars. Or a part of a macro, with any regex.
 
-    __slots__ = ()
+    `label` names it in messages; if it is empty, the text from `begin` to `end` does.
+    """
 
-    def __init__(self, begin: int, end: int, regex: Regex) -> None:
+    __slots__ = ("label",)
+    label: str
+
+    def __init__(self, begin: int, end: int, regex: Regex, label: str = "") -> None:
         Node.__init__(self, begin, end, 1)
         self.regex = regex
+        self.label = label
 
 
 class Reference(Node):
@@ -69,17 +76,19 @@ class Reference(Node):
 class Token(Node):
     """`<name>` or `<[id]>`: one token of the vocabulary, which no text spells. If `negated`, any token except that one.
 
-    `name` is the token as written, with its brackets and without the `!`.
+    `name` is the token as written, with its brackets and without the `!`. Without `eos`, it is no EOS token.
     """
 
-    __slots__ = ("name", "negated")
+    __slots__ = ("eos", "name", "negated")
     name: str
     negated: bool
+    eos: bool
 
-    def __init__(self, begin: int, end: int, name: str, negated: bool) -> None:
+    def __init__(self, begin: int, end: int, name: str, negated: bool, eos: bool = True) -> None:
         Node.__init__(self, begin, end, 1)
         self.name = name
         self.negated = negated
+        self.eos = eos
 
 
 class Sequence(Node):
@@ -119,20 +128,45 @@ class Repeat(Node):
         self.maximum = maximum
 
 
-class Definition:
-    """`name ::= tree`. `begin` is the offset of the name."""
+class Attribute(NamedTuple):
+    """An attribute of a rule in XGrammar's EBNF. `begin` is the offset of its name; without a value, it is None."""
 
-    __slots__ = ("begin", "name", "references", "tree")
+    begin: int
+    name: str
+    value: str | float | None
+
+
+class Definition:
+    """`name ::= tree` or, in XGrammar's EBNF, `name[attributes] ::= tree (= ahead)`. `begin` is the offset of the name.
+
+    references: all in the tree, in order.
+    attributes: those of the rule.
+    ahead: the references in the lookahead at the end of the rule, which has no other meaning.
+    """
+
+    __slots__ = ("ahead", "attributes", "begin", "name", "references", "tree")
     begin: int
     name: str
     tree: Node
-    references: list[Reference]  # all in the tree, in order
+    references: list[Reference]
+    attributes: list[Attribute]
+    ahead: list[Reference]
 
-    def __init__(self, begin: int, name: str, tree: Node, references: list[Reference]) -> None:
+    def __init__(
+        self,
+        begin: int,
+        name: str,
+        tree: Node,
+        references: list[Reference],
+        attributes: list[Attribute],
+        ahead: list[Reference],
+    ) -> None:
         self.begin = begin
         self.name = name
         self.tree = tree
         self.references = references
+        self.attributes = attributes
+        self.ahead = ahead
 
 
 def tallest(nodes: list[Node]) -> int:

@@ -94,30 +94,6 @@ def test_options_of_llguidance_that_do_not_hold_here(line: str, message: str) ->
     assert message in str(caught.value) and caught.value.line == 2
 
 
-@pytest.mark.parametrize(
-    ("macro", "hint"),
-    [
-        ("Token(128010)", "<[5]>"),
-        ("ExcludeToken(1, 2)", "<[^5,7]>"),
-        ('TagDispatch(("<tool>", x), loop_after_dispatch=false)', "`suffix`"),
-        ("TokenTagDispatch((5, x), excludes=(6,))", "<[^5]>* <[5]> call"),
-        ('Regex("[0-9]{5}", json_string=false)', "/.../"),
-    ],
-)
-def test_macros_of_xgrammar(macro: str, hint: str) -> None:
-    name = macro[: macro.index("(")]
-    with pytest.raises(GrammarError, match=f"`{name}\\(\\.\\.\\.\\)` is a macro of XGrammar") as caught:
-        Grammar.from_gbnf(f'root ::= "a"\n  | {macro} "b"\nx ::= "x"')
-    assert caught.value.line == 2 and caught.value.column == 5 and hint in (caught.value.hint or "")
-
-
-def test_lookaheads_of_xgrammar() -> None:
-    for text in ('root ::= x "b"\nx ::= "a" (="b")', 'root ::= x "b"\nx ::= "a" ( = "b")'):
-        with pytest.raises(GrammarError, match="lookahead of XGrammar") as caught:
-            Grammar.from_gbnf(text)
-        assert (caught.value.line, caught.value.column) == (2, 11) and "remove it" in (caught.value.hint or "")
-
-
 def test_rules_with_names_of_macros() -> None:
     """A group may follow a rule that is named like a macro."""
     grammar = Grammar.from_gbnf('root ::= Token("a")Regex\nToken ::= "t"\nRegex ::= "r"')

@@ -196,8 +196,10 @@ ERRORS = [
     ('root ::= ("a" | (((x))))', 1, 20, "rule `x` is not defined"),
     ('root = "a"', 1, 6, "`::=` is expected here"),
     ('root : "a"', 1, 6, "`::=` is expected here"),
-    ('root ::= "a"\n  "b"', 2, 3, "a rule is expected here"),
-    ('root ::= "a"\n  x "b"', 2, 3, "`x` begins a line, but no `::=` follows it"),
+    ('"b"\nroot ::= "a"', 1, 1, "a rule is expected here"),
+    ('x "b"\nroot ::= "a"', 1, 1, "`x` begins a line, but no `::=` follows it"),
+    ('root ::= "a"\n  x "b"', 2, 3, "rule `x` is not defined"),
+    ('root ::= "a"\n  x : "b"', 2, 5, "`::=` is expected here"),
     ('root ::= "a" |\nx ::= "b"', 2, 3, "a rule begins inside another one"),
     ('root ::=\nx ::= "b"', 2, 3, "a rule begins inside another one"),
     ('root ::= ("a"\nx ::= "b"', 1, 10, "a rule begins inside this group, which is not closed"),
@@ -218,7 +220,7 @@ ERRORS = [
     ('root ::= "abc', 1, 10, "this string does not end"),
     (r'root ::= "abc\q"', 1, 14, r"unknown escape \q"),
     ('root ::= "abc\\', 1, 14, "the text ends in an escape"),
-    (r'root ::= "\x4"', 1, 11, r"\x needs 2 hexadecimal digits"),
+    (r'root ::= "\xg"', 1, 11, r"\x needs 2 hexadecimal digits"),
     (r'root ::= "\u12g4"', 1, 11, r"\u needs 4 hexadecimal digits"),
     (r'root ::= "\U00110000"', 1, 11, r"there is no character \U00110000"),
     (r'root ::= "\ud800"', 1, 11, "a surrogate is not a character"),
@@ -228,7 +230,6 @@ ERRORS = [
     ("root ::= [abc", 1, 10, "this class of characters does not end"),
     ("root ::= [a-", 1, 10, "this class of characters does not end"),
     ("root ::= []", 1, 10, "this class of characters is empty"),
-    ("root ::= [^]", 1, 10, "this class of characters is empty"),
     ("root ::= [az-a]", 1, 12, "the range z-a is empty"),
     (r"root ::= [\d]", 1, 11, r"unknown escape \d"),
     ("root ::= 'a'", 1, 10, 'unexpected character "\'"'),
@@ -278,7 +279,7 @@ def test_all_undefined_names_are_reported_at_once() -> None:
         ('root ::= "a" / b\nb ::= [a-z]\nc ::= "x" )', [(1, 14), (3, 11)]),
         ('root ::= ("a"\nb ::= (c\nc ::= "\\q"', [(1, 10), (2, 7), (3, 8)]),
         ('root ::= "a\nb ::= [a-z\nc ::= d |', [(1, 10), (2, 7)]),  # a string and a class that do not end
-        ('root ::= "a"\n"b"\nc = "c"\nd ::= *', [(2, 1), (4, 7)]),  # from the next line that begins like a rule
+        ('root ::= "a"\n"b"\nc = "c"\nd ::= *', [(3, 3), (4, 7)]),  # from the next line that begins like a rule
         ('root ::= "a" b ::= "c"\n  d ::= **', [(1, 16), (2, 9)]),
     ],
 )
