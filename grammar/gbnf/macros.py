@@ -24,7 +24,7 @@ from ..regex.ast import And, Chars, Substring
 from ..regex.ast import Node as Regex
 from ..regex.ast import Repeat as RegexRepeat
 from ..regex.codepoints import complement
-from .free_text import endings, without
+from ..regex.free_text import endings, without
 from .terminals import MAX_SIZE
 from .tree import Choice, Node, Reference, Repeat, Sequence, Text, Token
 

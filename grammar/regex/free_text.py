@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...earley._meter import tick
 from .ast import And, Chars, Concat, Literal, Node, Not, Repeat, Union
 from .codepoints import ALL
 
@@ -35,3 +36,27 @@ def until(ends: Iterable[str], others: Iterable[str] = (), most: int | None = No
     ends = list(ends)
     text = Concat((ANY_TEXT if most is None else Repeat(Chars(ALL), 0, most, False), one_of(ends)))
     return And((text, Not(Concat((ANY_TEXT, one_of([*ends, *others]), MORE_TEXT)))))
+
+
+def endings(strings: list[str], excluded: Iterable[str] = ()) -> list[Node]:
+    """Return, for each of the strings, the regex of the texts that end with it, such that none of the strings begins
+    before it and none of the `excluded` ones stands anywhere.
+
+    So of strings that overlap, the one that begins first counts. If one is the beginning of another, either counts.
+    """
+    lengths: dict[int, list[str]] = {}
+    for string in strings:
+        lengths.setdefault(len(string), []).append(string)
+    others = [(length, one_of(same)) for length, same in lengths.items()]
+    excluded = list(excluded)
+    clean = [without(excluded)] if excluded else []
+    found: list[Node] = []
+    for string in strings:
+        tick()
+        # Another one begins before this one if it and what follows it are together longer than this one.
+        earlier = [
+            Not(Concat((ANY_TEXT, other, Repeat(Chars(ALL), max(0, len(string) - length + 1), None, False))))
+            for length, other in others
+        ]
+        found.append(And((Concat((ANY_TEXT, Literal(string))), *earlier, *clean)))
+    return found

@@ -124,7 +124,7 @@ def test_the_arguments_of_a_macro_are_bounded() -> None:
 
 def dispatched(text: str, tags: dict[str, str], loops: bool, excludes: tuple[str, ...] = ()) -> bool:
     """Return whether `text` is free text with tags, each followed by its digit, by trying all ways to cut it: slow, and
-    plainly what the module `free_text` says."""
+    plainly what `regex.free_text.endings` says."""
 
     def free(piece: str) -> bool:
         return not any(each in piece for each in (*tags, *excludes))
