@@ -165,7 +165,9 @@ class Grammar:
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", limits: Limits = DEFAULT) -> Grammar:
-        """Make a grammar from a text in GBNF, the syntax of llama.cpp. Sentences are made from the rule `start`.
+        """Make a grammar from a text in GBNF, the syntax of llama.cpp, or in XGrammar's EBNF.
+
+        Sentences are made from the rule `start`.
 
         Raises GrammarError, with line and column, if the text is malformed, uses something that is not supported, or
         has no sentence. `limits` as in `from_lark`.

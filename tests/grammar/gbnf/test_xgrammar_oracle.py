@@ -16,6 +16,7 @@ import pytest
 from earleymask import Grammar, Matcher, Vocabulary
 from support.mask_paths import agreed
 from support.schema_grammars import accepts
+from support.vocabularies import load
 
 xgrammar = pytest.importorskip("xgrammar")
 torch = pytest.importorskip("torch")
@@ -35,11 +36,11 @@ def compiler() -> Any:
     return xgrammar.GrammarCompiler(info, cache_enabled=False)
 
 
-def mask_of(matcher: Any) -> np.ndarray:
+def mask_of(matcher: Any, n_ids: int = EOS + 1) -> np.ndarray:
     """Return XGrammar's mask as an array of bool, one for each id."""
-    words = torch.full((1, EOS // 32 + 1), -1, dtype=torch.int32)
+    words = torch.full((1, (n_ids + 31) // 32), -1, dtype=torch.int32)
     matcher.fill_next_token_bitmask(words)
-    return np.unpackbits(words.numpy().view(np.uint8), bitorder="little")[: EOS + 1].astype(bool)
+    return np.unpackbits(words.numpy().view(np.uint8), bitorder="little")[:n_ids].astype(bool)
 
 
 def assert_same_masks(compiler: Any, text: str, n_walks: int, given: Any = None) -> None:
@@ -166,6 +167,33 @@ def test_structural_tags_that_it_prints(model: str, compiler: Any) -> None:
             tag = xgrammar.get_model_structural_tag(model, tools=TOOLS, tool_choice=choice, reasoning=reasoning)
             given = xgrammar.Grammar.from_structural_tag(tag)
             assert_same_masks(compiler, str(given), 2, given)
+
+
+@pytest.mark.parametrize("model", ["llama", "deepseek_v3_1", "qwen_3_coder", "harmony"])
+def test_masks_over_a_real_vocabulary(model: str) -> None:
+    """Tokens that are parts of characters are not compared: XGrammar allows them anywhere in free text."""
+    vocabulary = load("deepseek")
+    tokens = [vocabulary.token_bytes(token) for token in range(vocabulary.size)]
+    (eos,) = vocabulary.eos_token_ids
+    compared = np.array([token == eos or is_text(text) for token, text in enumerate(tokens)])
+    info = xgrammar.TokenizerInfo(tokens, vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[eos])
+    tag = xgrammar.get_model_structural_tag(model, tools=TOOLS, tool_choice="auto", reasoning="auto")
+    given = xgrammar.Grammar.from_structural_tag(tag)
+    theirs = xgrammar.GrammarMatcher(xgrammar.GrammarCompiler(info).compile_grammar(given))
+    ours = Matcher(Grammar.from_gbnf(str(given)), vocabulary)
+    rng = Random(model)
+    for _ in range(20):
+        expected, found = mask_of(theirs, len(tokens)) & compared, ours.mask() & compared
+        assert not [tokens[token] for token in np.flatnonzero(expected != found)[:5]]
+        token = rng.choice([token for token in np.flatnonzero(found).tolist() if token != eos])
+        assert theirs.accept_token(token) and ours.accept(token)
+
+
+def is_text(token: bytes) -> bool:
+    try:
+        return bool(token.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 # --- where XGrammar differs ------------------------------------------------------------------------------------------
