@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ..earley._meter import tick
 from .errors import GrammarError
@@ -26,18 +27,21 @@ def is_lark(text: str) -> bool:
 
 
 def _has_line(pattern: re.Pattern[str], text: str) -> bool:
+    return any(pattern.search(text, begin, end) for begin, end in windows(text))
+
+
+def windows(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the offsets between which to search the lines of a text, so that no search takes long."""
     begin = 0
     while begin < len(text):
         tick()
         end = begin + WINDOW
         if end < len(text):
             end = text.rfind("\n", begin, end) + 1 or end
-        if pattern.search(text, begin, end):
-            return True
+        yield begin, end
         if end < len(text) and text[end - 1] != "\n":
             end = text.find("\n", end) + 1 or len(text)
         begin = end
-    return False
 
 
 def pointed_to(error: GrammarError, reader: str) -> GrammarError:

@@ -29,6 +29,7 @@ from ...earley._meter import keep, take, tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError
 from ..loading import PIECE
+from ..other_syntax import windows
 from ..regex import codepoints
 from ..regex.ast import RANGE_BYTES, Chars, Literal
 from ..source import BYTE_ORDER_MARK, SourceText
@@ -337,7 +338,10 @@ class _Parser:
     def own_names(self) -> frozenset[str]:
         """Return those names of rules that are names of macros or have a dot."""
         if self.own is None:
-            self.own = frozenset(_OWN.findall(self.text))
+            found: list[str] = []
+            for begin, end in windows(self.text):
+                found += _OWN.findall(self.text, begin, end)
+            self.own = frozenset(found)
         return self.own
 
     # Nodes.
