@@ -26,7 +26,7 @@ cdef class Engine:
     cdef readonly list explainers   # what knows more about symbols than their names: see `add_explainer`; or None
     cdef readonly set ignored_text  # terminals that stand in productions and are ignored text all the same
     cdef object __weakref__
-    cdef dict masks                 # TokenTrie -> Masks over it
+    cdef dict masks                 # TokenTrie, or it and EOS tokens -> Masks over it
     cdef list charts                # weak references to the charts of matchers
     cdef size_t prune_charts_at     # length of that list
     cdef uint32_t n_base_symbols    # symbols of the grammar itself; those that lazy and followed symbols add come after them

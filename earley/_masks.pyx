@@ -33,6 +33,7 @@ from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_pl
 from earleymask.earley._atomic cimport add
 from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
 from earleymask.earley._doubtful cimport Doubtful
+from earleymask.earley._large cimport is_only_one
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_accepted, next_state
 from earleymask.earley._meter cimport let_others_run, turn_is_due
 from earleymask.earley._parts cimport Parts, Users
@@ -54,6 +55,7 @@ cdef enum:
     EXTRA_SET = 0xC0000000      # added to an entry of `ids` that is a set in `extra_sets`
     MANY = 16                   # more tokens than so many times MOST_TRIED are tried in one walk over the trie
     MOST_DUPLICATES = 64        # a vocabulary with more of them (tokens spelled alike) has its masks as bitmaps of their own
+    MOST_EOS = 16               # masks for so many sets of EOS tokens are kept, and for those of living matchers
     TEMPLATE_WORDS = 1 << 20    # the template is cleared when its rows, continuations and positions take more words
 
 # Bytes that may be remembered for one vocabulary: parts, and the answers and masks of all grammars.
@@ -710,6 +712,17 @@ cdef size_t limit_of(Users users) noexcept nogil:
     return users.chosen or MEMORY
 
 
+cdef int drop_unused(Engine engine) except -1:
+    """Drop masks for EOS tokens of matchers that are gone, if there are masks for MOST_EOS sets of EOS tokens."""
+    keys = [key for key in engine.masks if isinstance(key, tuple)]
+    if len(keys) >= MOST_EOS:
+        for key in keys:
+            masks = engine.masks.pop(key)
+            if not is_only_one(masks):
+                engine.masks[key] = masks
+    return 0
+
+
 cdef Masks masks_of(Engine engine, TokenTrie trie, tuple eos_token_ids):
     """Return the masks of a grammar over a vocabulary's trie, made on first use. Needs the engine's lock.
 
@@ -717,6 +730,8 @@ cdef Masks masks_of(Engine engine, TokenTrie trie, tuple eos_token_ids):
     key = trie if eos_token_ids is None else (trie, eos_token_ids)
     masks = engine.masks.get(key)
     if masks is None:
+        if eos_token_ids is not None:
+            drop_unused(engine)
         masks = engine.masks[key] = Masks(engine, trie)
     return masks
 

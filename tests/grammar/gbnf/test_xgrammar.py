@@ -231,6 +231,17 @@ def test_any_token_is_not_eos() -> None:
             assert matcher.accept(eos[0]) and matcher.is_finished
 
 
+def test_masks_for_eos_tokens_of_matchers_that_are_gone_are_dropped() -> None:
+    names = {f"<|{token}|>": token for token in range(2, 13)}
+    vocabulary = Vocabulary.from_tokens([b"a", b"b"] + [b""] * 12, eos_token_id=13, special_tokens=names)
+    grammar = Grammar.from_gbnf('root ::= ExcludeToken(0) "b"')
+    kept = Matcher(grammar, vocabulary, eos_token_ids=[5])
+    for eos in itertools.combinations(range(2, 14), 2):
+        assert allowed(kept) == {*range(1, 14)} - {5}
+        assert allowed(Matcher(grammar, vocabulary, eos_token_ids=eos)) == {*range(1, 14)} - {*eos}
+    assert grammar.stats()["unions"] <= 17  # of those of 67 sets of EOS tokens
+
+
 def test_tokens_that_begin_rules() -> None:
     for loops in (True, False):
         option = f"loop_after_dispatch={str(loops).lower()}"
