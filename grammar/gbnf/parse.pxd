@@ -22,7 +22,7 @@ cdef class _Parser:
     cpdef list errors(self)
     @cython.locals(begin=Py_ssize_t, attributes=list)
     cdef Definition definition(self)
-    @cython.locals(attributes=list)
+    @cython.locals(begin=Py_ssize_t, found=list, sign=str)
     cdef list attributes(self)
     @cython.locals(
         text=str, groups=list, complete=list, items=list, inside=Py_ssize_t, began=Py_ssize_t, lines=bint,
