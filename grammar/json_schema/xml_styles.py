@@ -1,0 +1,583 @@
+"""The grammar of arguments that are not written as JSON, in the styles of `argument_styles`.
+
+`TagLoader` makes the symbols of an object whose members are written with tags. It takes the place of a `SchemaLoader`
+in `ObjectRules`, which decides which member may come next, and in `ArrayRules`; so all keywords mean the same as in
+JSON. It spells the keys, and says what stands around the members and at the end. `Tags` makes the symbols of their
+values: raw strings; JSON, by another loader; and, in styles that write arrays and objects with tags, these.
+
+The text of an argument must be read as the value for which the grammar takes it. Where the text alone decides whether
+it is a string, a string that would be read as JSON is not written; see `argument_types`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from ...earley._meter import tick
+from ...earley.errors import LimitError
+from ..errors import GrammarError, GrammarLimitError, together
+from ..json.strings import own_spellings
+from ..loading import in_order
+from ..model.compile import errors_at
+from ..regex.choices import node_of
+from ..regex.lower import RECURRING, Lowered, lower
+from ..regex.python import parse
+from .argument_styles import PLAIN_NAMES, STRUCTURES, read_name, written_name
+from .argument_types import Views
+from .arguments import may_be_json, style_of
+from .documents import Documents
+from .doubtful import TAGS, doubtful_nodes
+from .grammar import join
+from .key_order import in_order as in_document_order
+from .load import SchemaLoader, holding, scanned
+from .object_rules import ObjectRules
+from .array_rules import ArrayRules
+from .read import read
+from .shapes import FALSE, Values, is_nothing
+from .text_sets import NO_TEXTS, Texts, has_surrogate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ...earley import Engine
+    from ..model.model import Model
+    from .algebra import Algebra
+    from .argument_styles import ArgumentStyle
+    from .argument_types import View
+    from .options import Options
+    from .shapes import ArrayShape, ObjectShape
+
+EPSILON = 1  # `Regexes.EPSILON`
+SPACE = Lowered(parse(r"[ \t\n\r]"), recurs=True)
+_JSON = {
+    "null": Lowered(parse("null"), recurs=True),
+    "boolean": Lowered(parse("true|false"), recurs=True),
+    "number": Lowered(parse(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"), recurs=True),
+    "array": Lowered(parse(r"(?s:\[.*\])"), recurs=True),
+    "object": Lowered(parse(r"(?s:\{.*\})"), recurs=True),
+}
+"""By type, the texts that may be read as JSON of that type: see `may_be_json`."""
+_WRAPPED = Lowered(parse(r"(?s:\n.*|.*\n)"), recurs=True)
+_NAMES = Texts(trees=(parse(PLAIN_NAMES),))
+
+Piece = str | tuple[Any, ...]
+"""A text, which may have special tokens in it, or what stands for a regex node, see `Tags.node`. Nodes themselves get
+new numbers when the engine forgets."""
+WHITE: Piece = ("space",)
+
+
+def embed_arguments(
+    schema: Any,
+    style: str,
+    options: Options,
+    model: Model,
+    origin: Any,
+    *,
+    registry: Any = None,
+    excluded: tuple[str, ...] = (),
+    specials: frozenset[str] = frozenset(),
+) -> int:
+    """Add the arguments that a schema allows, written in a style, to a model. Return their symbol.
+
+    options: those of the schema. `property_order` "any" lets the arguments come in any order. Between tags, and around
+    values that are JSON, there may be up to `max_whitespace` characters of white space, or none if `whitespace` is
+    "compact"; values that are JSON have white space in them as the options say.
+    registry: the documents that references may lead to, as in `Grammar.from_json_schema`.
+    excluded: what no string and no name has in it, as they are written; for strings in JSON, between the quotes.
+    specials: the names of special tokens; where a tag of the style has one in it, the grammar asks for that token.
+    origin: the place in the source, for the errors of the model's reporter.
+
+    Raises GrammarError, with the JSON pointer of the place, for a schema that cannot be enforced in this style, and
+    ValueError for an unknown style.
+    """
+    row = style_of(style)
+    symbol = model.rule(f"{style} arguments", origin)
+    try:
+        read_schema = read(schema, model.limits)
+        own = own_spellings(schema if isinstance(schema, str) else "")
+        documents = Documents(
+            read_schema, registry=registry, own=own, draft=options.draft_number, limits=model.limits
+        )
+        algebra, _ = scanned(documents, options, model.limits)
+        arguments = Arguments(algebra, row, style, Views(read_schema), excluded, specials)
+        arguments.check(read_schema)
+    except GrammarError as error:
+        raise together(errors_at(model, symbol, error)) from error
+    if arguments.may_be_none:
+        model.produce(symbol, ())
+    if arguments.may_be_some:
+        model.produce(symbol, (model.made(f"{style} arguments", arguments.symbol, origin),))
+    return symbol
+
+
+class Arguments:
+    """What stands for the arguments of one schema in one style: one maker of `Model.made`."""
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        style: ArgumentStyle,
+        name: str,
+        views: Views,
+        excluded: tuple[str, ...],
+        specials: frozenset[str],
+    ) -> None:
+        self.algebra = algebra
+        self.style = style
+        self.name = name
+        self.views = views
+        self.excluded = excluded
+        self.specials = specials
+        self.root = algebra.place(algebra.documents.root)
+        self.shapes: list[tuple[ObjectShape, int]] = []
+        self.may_be_none = self.may_be_some = False
+
+    def check(self, schema: Any) -> None:
+        """Find the shapes of the arguments. Raises GrammarError for what the style cannot say."""
+        from ...earley._engine import Engine
+        from ...earley._regex import Regexes
+
+        algebra = self.algebra
+        values = algebra.written_values(self.root)
+        if not values.objects:
+            raise GrammarError(
+                f"in style {self.name}, the schema of the arguments must allow objects",
+                pointer="",
+                hint='write "type": "object" at the top of the schema',
+            )
+        if self.style.item:
+            pointer = pointer_of_unique_items(schema)
+            if pointer is not None:
+                raise GrammarError(
+                    f"`uniqueItems` cannot be enforced in style {self.name}, which writes arrays with tags",
+                    pointer=pointer,
+                    hint='leave it out, or use "style": "json"',
+                )
+        view = self.views.root
+        self.shapes = with_names(algebra, self.views, view, ordered(algebra, values, self.root))
+        for shape, _ in self.shapes:
+            for name, value in shape.named:
+                if value != FALSE and written_name(name, self.style) is None:
+                    place = f"/properties/{name.replace('~', '~0').replace('/', '~1')}"
+                    raise GrammarError(
+                        f"the name {name!r} of an argument cannot be written in style {self.name}", pointer=place
+                    )
+        self.may_be_none = any([allows_nothing(shape) for shape, _ in self.shapes])
+        engine = Engine(Regexes())
+        self.may_be_some = engine.is_productive(self.members(Tags(self, engine)))
+        if not self.may_be_none and not self.may_be_some:
+            raise GrammarError(f"no arguments that satisfy the schema can be written in style {self.name}", pointer="")
+
+    def members(self, tags: Tags) -> int:
+        """Return the symbol of the arguments, which are not none."""
+        found = []
+        for shape, n_ordered in self.shapes:
+            shape = shape._replace(least=max(shape.least, 1))
+            if shape.most is None or shape.most >= shape.least:
+                found.append([tags.members(self.views.root, shape, n_ordered, None, self.root)])
+        return tags.engine.add_lazy("arguments", tuple, found)
+
+    def symbol(self, engine: Engine) -> int:
+        """Return the symbol of the arguments, and of white space in their place if there may be none."""
+        join(self.algebra, engine, has_tags=True)
+        tags = Tags(self, engine)
+        members = self.members(tags)
+        engine.set_doubtful(tags.json.doubtful, doubtful_nodes)
+        self.algebra.engines.append(ref(engine))
+        return members
+
+
+class Tags:
+    """Makes the symbols of arguments and their values in one engine."""
+
+    def __init__(self, arguments: Arguments, engine: Engine) -> None:
+        self.style = arguments.style
+        self.views = arguments.views
+        self.algebra = algebra = arguments.algebra
+        self.specials = in_order([one for one in arguments.specials if one])
+        self.excluded = arguments.excluded
+        self.json = SchemaLoader(algebra, engine, None, (*arguments.excluded, self.style.stop))
+        self.regexes = engine.regexes
+        options = algebra.options
+        self.is_any_order = options.property_order == "any"
+        self.most_space = 0 if options.whitespace == "compact" else options.max_whitespace
+        self.known: dict[object, Any] = {}  # by what they stand for: symbols, and lists of symbols
+
+    @property
+    def engine(self) -> Engine:
+        return self.json.engine
+
+    # Texts.
+
+    def symbols(self, *pieces: Piece) -> list[int] | None:
+        """Return symbols for pieces one after the other; None if nothing matches them."""
+        key = ("symbols", pieces)
+        if key not in self.known:
+            self.known[key] = self.make_symbols(pieces)
+        found: list[int] | None = self.known[key]
+        return found
+
+    def make_symbols(self, pieces: Iterable[Piece]) -> list[int] | None:
+        regexes = self.regexes
+        found: list[int] = []
+        nodes: list[int] = []
+        for piece, special in [*self.split(pieces), (None, "")]:
+            if piece is not None:
+                nodes.append(self.node(piece))
+                continue
+            node = regexes.concat(nodes)
+            nodes = []
+            if regexes.is_empty(node):
+                return None
+            if node != EPSILON:
+                found.append(self.terminal(node))
+            if special:
+                found.append(self.engine.add_special(special))
+        return found
+
+    def split(self, pieces: Iterable[Piece]) -> list[tuple[Piece | None, str]]:
+        """Return each piece without special tokens with an empty text, and None with the name of each special token."""
+        found: list[tuple[Piece | None, str]] = []
+        for piece in pieces:
+            if not isinstance(piece, str):
+                found.append((piece, ""))
+                continue
+            while piece:
+                at, name = min(
+                    [(piece.find(one), one) for one in self.specials if one in piece],
+                    key=lambda one: (one[0], -len(one[1])),
+                    default=(len(piece), ""),
+                )
+                if at:
+                    found.append((piece[:at], ""))
+                if name:
+                    found.append((None, name))
+                piece = piece[at + len(name) :]
+        return found
+
+    def node(self, piece: Piece) -> int:
+        """Return the regex node of a text, of white space, of the raw strings with texts in a set, or of names in a
+        set."""
+        if isinstance(piece, str):
+            return int(self.regexes.literal(piece.encode()))
+        kind, *content = piece
+        if kind == "space":
+            return self.space()
+        return self.raw(*content) if kind == "raw" else self.names(*content)
+
+    def space(self) -> int:
+        regexes = self.regexes
+        some = regexes.repeat(SPACE.into(regexes), 0, self.most_space)
+        return int(regexes.union([some, regexes.literal(self.style.between.encode())]))
+
+    def terminal(self, node: int) -> int:
+        """Return a symbol for what a node matches, which may be empty."""
+        engine = self.engine
+        if not self.regexes.is_nullable(node):
+            return engine.add_terminal("text", node)
+        symbol = engine.add_terminal("text", self.regexes.difference(node, EPSILON))
+        return engine.add_lazy("(text)", tuple, ([], [symbol]), nullable=True, witness=())
+
+    def raw(self, texts: Texts, others: frozenset[str]) -> int:
+        """Return the node of raw strings. others: the types of JSON as which a text would be read instead."""
+        regexes = self.regexes
+        style = self.style
+        words = texts.words
+        if words is not None:
+            kept = [
+                word
+                for word in words
+                if not has_surrogate(word)
+                and not may_be_json(word, others)
+                and not any([stop in word for stop in (style.stop, *self.excluded)])
+            ]
+            node = node_of(in_order([word.encode() for word in kept]), regexes) if kept else regexes.union([])
+        else:
+            tree = texts.tree()
+            known = RECURRING.get(tree)
+            node = lower(tree, regexes) if known is None else known.into(regexes)
+            for stop in (style.stop, *self.excluded):
+                node = regexes.difference(node, holding(stop, regexes))
+            if others:
+                space = regexes.repeat(SPACE.into(regexes), 0)
+                json = regexes.union([_JSON[one].into(regexes) for one in sorted(others)])
+                node = regexes.difference(node, regexes.concat([space, json, space]))
+        if style.is_wrapped:
+            line = regexes.literal(b"\n")
+            bare = regexes.difference(node, _WRAPPED.into(regexes))
+            node = regexes.union([regexes.concat([line, node, line]), bare])
+        return int(node)
+
+    def end(self, name: str | None) -> list[Piece]:
+        """Return what ends the value of an argument, and the white space after it; name: None if it is not known."""
+        style = self.style
+        if name is None and "{}" in style.end:
+            before, after = style.end.split("{}")
+            return [before, ("names", _NAMES), after, WHITE]
+        return [style.end_of(name or ""), WHITE]
+
+    def names(self, texts: Texts) -> int:
+        """Return the node of the names in a set, which need no entities."""
+        node: int = lower(texts.tree(), self.regexes)
+        for text in self.excluded:
+            node = self.regexes.difference(node, holding(text, self.regexes))
+        return node
+
+    # Values.
+
+    def value(self, view: View, term: int, name: str | None) -> int:
+        """Return the symbol of the values of a term, with what stands before and after them. name: how the name is
+        written with which they end; None if it is not known."""
+        name = name if "{}" in self.style.end else ""
+        key = ("value", view, term, name)
+        symbol: int | None = self.known.get(key)
+        if symbol is None:
+            symbol = self.known[key] = self.engine.add_lazy("value", Tags.expand, self, view, term, name)
+        return symbol
+
+    def expand(self, view: View, term: int, name: str | None) -> list[list[int]]:
+        algebra = self.algebra
+        try:
+            tick()
+            values = algebra.written_values(term)
+            found: list[list[int]] = []
+            allowed = self.views.types(view)
+            for before, types in self.style.kinds:
+                # Where one kind has all types, those that the reader expects.
+                self.add_kind(before, types & allowed if len(types) > 1 else types, view, values, term, name, found)
+        except LimitError as error:
+            raise algebra.located(error, term) from None
+        return found
+
+    def add_kind(
+        self,
+        before: str,
+        types: frozenset[str],
+        view: View,
+        values: Values,
+        term: int,
+        name: str | None,
+        found: list[list[int]],
+    ) -> None:
+        """Add the values of some types."""
+        is_nested = bool(self.style.item)
+        end = self.end(name)
+        if "string" in types and values.texts is not NO_TEXTS:
+            others = types - {"string"} - (STRUCTURES if is_nested else frozenset())
+            symbols = self.symbols(before, ("raw", values.texts, others), *end)
+            if symbols is not None:
+                found.append(symbols)
+        as_json = types - {"string"} - (STRUCTURES if is_nested else frozenset())
+        if as_json:
+            part = values_of(values, as_json)
+            symbol = None
+            if not is_nothing(part):
+                symbol = self.json.value(algebra_part(self.algebra, term, as_json))
+            begin, close = self.symbols(before, WHITE), self.symbols(WHITE, *end)
+            if symbol is not None and begin is not None and close is not None:
+                found.append([*begin, symbol, *close])
+        if not is_nested:
+            return
+        begin = self.symbols(before, WHITE)
+        assert begin is not None
+        if "object" in types and values.objects:
+            for shape, n_ordered in with_names(self.algebra, self.views, view, ordered(self.algebra, values, term)):
+                if "string" in types:
+                    shape = shape._replace(least=max(shape.least, 1))  # as the empty text it would be a string
+                if shape.most is None or shape.most >= shape.least:
+                    found.append([*begin, self.members(view, shape, n_ordered, end, term)])
+        if "array" in types:
+            for array in values.arrays:
+                if "string" in types or "object" in types:
+                    array = array._replace(least=max(array.least, 1))
+                if array.most is None or array.most >= array.least:
+                    found.append([*begin, self.items(view, array, end, term)])
+
+    def members(
+        self, view: View, shape: ObjectShape, n_ordered: int, end: list[Piece] | None, origin: int
+    ) -> int:
+        """Return the symbol of the members of an object and what ends it; end: None if nothing does, and then there is
+        one member at least."""
+        n_ordered = 0 if self.is_any_order else n_ordered
+        key = ("members", view, shape, n_ordered, None if end is None else tuple(end))
+        symbol: int | None = self.known.get(key)
+        if symbol is None:
+            rules = ObjectRules(TagLoader(self, view, end), shape, n_ordered, origin)
+            symbol = self.known[key] = rules.start()
+        return symbol
+
+    def items(self, view: View, shape: ArrayShape, end: list[Piece], origin: int) -> int:
+        """Return the symbol of the items of an array and what ends it."""
+        key = ("items", view, shape, tuple(end))
+        symbol: int | None = self.known.get(key)
+        if symbol is None:
+            rules = ArrayRules(TagLoader(self, self.views.item(view), end), shape, origin)
+            symbol = self.known[key] = rules.start()
+        return symbol
+
+
+class TagLoader(SchemaLoader):
+    """Makes the symbols of the members of one object, or of the items of one array, in a style with tags."""
+
+    def __init__(self, tags: Tags, view: View, end_: list[Piece] | None) -> None:
+        """view: that of the object, or of the items. end_: what ends the object or array; None if nothing does."""
+        super().__init__(tags.algebra, tags.engine)
+        self.tags = tags
+        self.view = view
+        self.end_pieces = end_
+        self.is_open = end_ is None
+        self.names = _NAMES
+        # An object with such a key would be read as an array.
+        self.not_key = ""
+        types = tags.views.types(view)
+        if tags.style.item_name and "array" in types and "object" in types and end_ is not None:
+            self.not_key = tags.style.item_name
+            self.names = _NAMES.difference(Texts(frozenset((self.not_key,))))
+        self.unnamed: dict[int, int] = {}  # terms, by the symbols of members without a name
+        # The key is one terminal; special tokens stand before it.
+        begin = tags.style.begin
+        at = max([begin.rindex(special) + len(special) for _, special in tags.split([begin]) if special], default=0)
+        self.before_key = tags.symbols(begin[:at]) or []
+        self.key_begin = begin[at:]
+
+    def before(self, is_first: bool) -> list[int]:
+        if is_first and self.is_open:
+            return [*(self.tags.symbols(WHITE) or []), *self.before_key]
+        return list(self.before_key)
+
+    def after_key(self) -> list[Piece]:
+        style = self.tags.style
+        return [style.after_name, WHITE, style.before_value] if style.before_value else [style.after_name]
+
+    def key(self, name: str) -> int | None:
+        tags = self.tags
+        key = ("key", name)
+        if key not in tags.known:
+            written = written_name(name, tags.style)
+            symbols = None
+            if written is not None and not any([text in written for text in tags.excluded]):
+                symbols = tags.symbols(self.key_begin, written, *self.after_key())
+            tags.known[key] = None if symbols is None else self.one(symbols)
+        symbol: int | None = tags.known[key]
+        return None if name == self.not_key else symbol
+
+    def one(self, symbols: list[int]) -> int:
+        return symbols[0] if len(symbols) == 1 else self.engine.add_lazy("key", tuple, (symbols,), witness=symbols)
+
+    def has_key(self, name: str) -> bool:
+        return self.key(name) is not None
+
+    def is_sure(self, term: int) -> bool:
+        return False
+
+    def followed_key(self, texts: Texts, follow: Callable[..., int], *arguments: Any) -> int | None:
+        regexes = self.regexes
+        pieces = [self.key_begin, ("names", texts), *self.after_key()]
+        node = regexes.concat([self.tags.node(piece) for piece in pieces])
+        if regexes.is_empty(node):
+            return None
+        symbol: int = self.engine.add_followed("key", node, follow, *arguments, kind=TAGS, untracked=True)
+        return symbol
+
+    def read_key(self, text: bytes) -> str:
+        rest = text.decode()[len(self.key_begin) :]
+        return read_name(rest[: rest.index(self.tags.style.after_name)], self.tags.style)
+
+    def member(self, name: Any, term: int) -> int | None:
+        if term == FALSE:
+            return None
+        tags = self.tags
+        if name is not None:
+            written = written_name(name, tags.style)
+            return None if written is None else tags.value(tags.views.member(self.view, name), term, written)
+        symbol = tags.value(tags.views.member(self.view, None), term, None)
+        self.unnamed[symbol] = term
+        return symbol
+
+    def closed(self, value: int, key: str) -> int:
+        tags = self.tags
+        return tags.value(tags.views.member(self.view, None), self.unnamed[value], written_name(key, tags.style))
+
+    def value(self, term: int) -> int | None:
+        """Return the symbol of an item."""
+        if term == FALSE:
+            return None
+        tags = self.tags
+        key = ("item", self.view, term)
+        if key not in tags.known:
+            begin = tags.symbols(tags.style.item)
+            assert begin is not None
+            parts = (*begin, tags.value(self.view, term, tags.style.item_name))
+            tags.known[key] = self.engine.add_lazy("item", tuple, (parts,), witness=parts)
+        symbol: int = tags.known[key]
+        return symbol
+
+    def end(self, bracket: str, has_parts: bool) -> list[int]:
+        assert self.end_pieces is not None
+        return self.tags.symbols(*self.end_pieces) or []
+
+    def members(self, shape: ObjectShape, n_ordered: int, origin: int) -> int:
+        """Return a symbol that derives something if there are members of this shape, or no members at all."""
+        return self.tags.members(self.view, shape, n_ordered, [self.tags.style.stop], origin)
+
+
+def ordered(algebra: Algebra, values: Values, term: int) -> list[tuple[ObjectShape, int]]:
+    return in_document_order(algebra, values.objects, term)
+
+
+def with_names(
+    algebra: Algebra, views: Views, view: View, shapes: list[tuple[ObjectShape, int]]
+) -> list[tuple[ObjectShape, int]]:
+    """Make all names of `properties` names of the shapes, since the types of such a member are its own."""
+    found = []
+    for shape, n_ordered in shapes:
+        known = dict(shape.named)
+        more = [(name, algebra.sets.objects.value_of(shape, name)) for name in views.names(view) if name not in known]
+        found.append((shape._replace(named=(*shape.named, *more)) if more else shape, n_ordered))
+    return found
+
+
+def allows_nothing(shape: ObjectShape) -> bool:
+    """Whether an object without members has the shape."""
+    return not (shape.required or shape.exists or shape.least) and all(
+        [any([allows_nothing(one) for one in clause]) for clause in shape.clauses]
+    )
+
+
+def values_of(values: Values, types: frozenset[str]) -> Values:
+    """Return those of some values that have one of the types."""
+    return Values(
+        values.null and "null" in types,
+        values.booleans if "boolean" in types else 0,
+        values.numbers if "number" in types else (),
+        values.texts if "string" in types else NO_TEXTS,
+        values.arrays if "array" in types else (),
+        values.objects if "object" in types else (),
+    )
+
+
+def algebra_part(algebra: Algebra, term: int, types: frozenset[str]) -> int:
+    """Return the term of those values of a term that have one of the types."""
+    from .shapes import ALL_VALUES
+
+    return algebra.intersection(term, algebra.meaning(values_of(ALL_VALUES, types)))
+
+
+def pointer_of_unique_items(schema: Any) -> str | None:
+    """Return where a schema has `uniqueItems`, or None."""
+    stack: list[tuple[Any, str]] = [(schema, "")]
+    while stack:
+        value, pointer = stack.pop()
+        tick()
+        if isinstance(value, dict):
+            if value.get("uniqueItems") is True:
+                return f"{pointer}/uniqueItems"
+            stack += [
+                (one, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+                for key, one in value.items()
+                if key not in ("const", "enum", "default", "examples")
+            ]
+        elif isinstance(value, list):
+            stack += [(one, f"{pointer}/{index}") for index, one in enumerate(value)]
+    return None
