@@ -134,9 +134,7 @@ class Views:
         found += [self.part(self.place(one), name, is_member) for one in _listed(schema, "allOf")]
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
-                found.append(
-                    either([self.part(self.place(one), name, is_member) for one in _listed(schema, keyword)])
-                )
+                found.append(either([self.part(self.place(one), name, is_member) for one in _listed(schema, keyword)]))
         return both(found)
 
     def own_member(self, schema: dict[str, Any], name: str | None) -> View:
@@ -241,5 +239,3 @@ def _has_ids(schema: Any) -> bool:
         elif isinstance(value, list):
             stack += [(one, False) for one in value]
     return False
-
-

@@ -150,11 +150,7 @@ class _Reader:
 
     def value(self, view: View, name: str) -> Any:
         """Read a value and what ends it."""
-        for before, types in self.style.kinds:
-            if self.text.startswith(before, self.at):
-                break
-        else:
-            raise ArgumentsError(f"expected {' or '.join(repr(one) for one, _ in self.style.kinds)}", self.at)
+        before, types = self.kind()
         self.at += len(before)
         if len(self.style.kinds) == 1:
             types = self.views.types(view)
@@ -168,6 +164,13 @@ class _Reader:
         text = self.until(self.style.stop)
         self.expect(self.style.end_of(name))
         return self.plain(text, types, begin)
+
+    def kind(self) -> tuple[str, frozenset[str]]:
+        """Return what begins a value here, and the types of such values."""
+        for kind in self.style.kinds:
+            if self.text.startswith(kind[0], self.at):
+                return kind
+        raise ArgumentsError(f"expected {' or '.join(repr(one) for one, _ in self.style.kinds)}", self.at)
 
     def structure(self, types: frozenset[str]) -> str | None:
         """Return "array" or "object" if such a value begins here, with tags."""
@@ -201,8 +204,8 @@ def unwrapped(text: str) -> str:
 def write_arguments(arguments: dict[str, Any], style: str, schema: Any = True) -> str:
     """Return the text of some arguments in one of the styles, in their order.
 
-    `read_arguments` returns the arguments for the text and the same schema. Raises ArgumentsError if no text is read so:
-    a string that has in it what ends a value, for example.
+    `read_arguments` returns the arguments for the text and the same schema. Raises ArgumentsError if no text is read
+    so: a string that has in it what ends a value, for example.
     """
     rows = style_of(style)
     return _Writer(rows, Views(schema)).members(arguments, "")

@@ -20,8 +20,8 @@ from .wrapped import may_wrap, wrapping
 
 if TYPE_CHECKING:
     from ...earley import Engine
-    from .algebra import Algebra
     from ...earley.limits import Limits
+    from .algebra import Algebra
 
 
 class ReadSchema:
@@ -152,9 +152,7 @@ _TAGGED: WeakSet[Engine] = WeakSet()
 """Engines of grammars with a schema whose objects are written with tags (`xml_styles`)."""
 
 
-def embed(
-    schema: Any, written_options: str, engine: Engine, limits: Limits, excluded: tuple[str, ...] = ()
-) -> int:
+def embed(schema: Any, written_options: str, engine: Engine, limits: Limits, excluded: tuple[str, ...] = ()) -> int:
     """Return the symbol for the documents of a schema, in the engine of another grammar.
 
     excluded: what no string and no key of the documents has in it, as they are spelled, between its quotes."""

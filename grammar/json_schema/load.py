@@ -158,7 +158,7 @@ class SchemaLoader:
         # an object has no end mark.
         self.names: Texts | None = None
         self.is_open = False
-        self.excluded = excluded if around is None else around.excluded
+        self.excluded: tuple[str, ...] = excluded if around is None else around.excluded
         if around is not None:
             self.holder = around.holder
             self.terminals, self.keys, self.scalar_symbols = around.terminals, around.keys, around.scalar_symbols
@@ -559,7 +559,13 @@ class SchemaLoader:
     def lists(self, term: int) -> bool:
         """Whether the arrays and objects of a term become one terminal, see `enumerations`."""
         options = self.options
-        if self.excluded or not self.style.dumped or not self.algebra.is_plain or options.indent is not None or options.closed:
+        if (
+            self.excluded
+            or not self.style.dumped
+            or not self.algebra.is_plain
+            or options.indent is not None
+            or options.closed
+        ):
             return False
         return constants_of(self.algebra, term) is not None and self.holder() is None
 

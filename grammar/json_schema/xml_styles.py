@@ -11,12 +11,13 @@ it is a string, a string that would be read as JSON is not written; see `argumen
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ...earley._meter import tick
 from ...earley.errors import LimitError
-from ..errors import GrammarError, GrammarLimitError, together
+from ..errors import GrammarError, together
 from ..json.strings import own_spellings
 from ..loading import in_order
 from ..model.compile import errors_at
@@ -26,13 +27,13 @@ from ..regex.python import parse
 from .argument_styles import PLAIN_NAMES, STRUCTURES, read_name, written_name
 from .argument_types import Views
 from .arguments import may_be_json, style_of
+from .array_rules import ArrayRules
 from .documents import Documents
 from .doubtful import TAGS, doubtful_nodes
 from .grammar import join
 from .key_order import in_order as in_document_order
 from .load import SchemaLoader, holding, scanned
 from .object_rules import ObjectRules
-from .array_rules import ArrayRules
 from .read import read
 from .shapes import FALSE, Values, is_nothing
 from .text_sets import NO_TEXTS, Texts, has_surrogate
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ...earley import Engine
+    from ..json.strings import Own
     from ..model.model import Model
     from .algebra import Algebra
     from .argument_styles import ArgumentStyle
@@ -95,10 +97,8 @@ def embed_arguments(
     symbol = model.rule(f"{style} arguments", origin)
     try:
         read_schema = read(schema, model.limits)
-        own = own_spellings(schema if isinstance(schema, str) else "")
-        documents = Documents(
-            read_schema, registry=registry, own=own, draft=options.draft_number, limits=model.limits
-        )
+        own = with_escapes(own_spellings(schema if isinstance(schema, str) else ""), read_schema, row.stop)
+        documents = Documents(read_schema, registry=registry, own=own, draft=options.draft_number, limits=model.limits)
         algebra, _ = scanned(documents, options, model.limits)
         arguments = Arguments(algebra, row, style, Views(read_schema), excluded, specials)
         arguments.check(read_schema)
@@ -301,8 +301,8 @@ class Tags:
                 node = regexes.difference(node, holding(stop, regexes))
             if others:
                 space = regexes.repeat(SPACE.into(regexes), 0)
-                json = regexes.union([_JSON[one].into(regexes) for one in sorted(others)])
-                node = regexes.difference(node, regexes.concat([space, json, space]))
+                read = regexes.union([_JSON[one].into(regexes) for one in sorted(others)])
+                node = regexes.difference(node, regexes.concat([space, read, space]))
         if style.is_wrapped:
             line = regexes.literal(b"\n")
             bare = regexes.difference(node, _WRAPPED.into(regexes))
@@ -394,9 +394,7 @@ class Tags:
                 if array.most is None or array.most >= array.least:
                     found.append([*begin, self.items(view, array, end, term)])
 
-    def members(
-        self, view: View, shape: ObjectShape, n_ordered: int, end: list[Piece] | None, origin: int
-    ) -> int:
+    def members(self, view: View, shape: ObjectShape, n_ordered: int, end: list[Piece] | None, origin: int) -> int:
         """Return the symbol of the members of an object and what ends it; end: None if nothing does, and then there is
         one member at least."""
         n_ordered = 0 if self.is_any_order else n_ordered
@@ -562,6 +560,23 @@ def algebra_part(algebra: Algebra, term: int, types: frozenset[str]) -> int:
     from .shapes import ALL_VALUES
 
     return algebra.intersection(term, algebra.meaning(values_of(ALL_VALUES, types)))
+
+
+def with_escapes(own: Own, schema: Any, stop: str) -> Own:
+    """Add spellings of the strings of a schema that have `stop` in them: in JSON, an escape hides it."""
+    found = dict(own)
+    stack = [schema]
+    while stack:
+        value = stack.pop()
+        tick()
+        if isinstance(value, str) and stop in value:
+            spelled = json.dumps(value, ensure_ascii=False)[1:-1].replace("<", "\\u003c")
+            found[value] = tuple(sorted({*found.get(value, ()), spelled}))
+        elif isinstance(value, dict):
+            stack += [*value, *value.values()]
+        elif isinstance(value, list):
+            stack += value
+    return found
 
 
 def pointer_of_unique_items(schema: Any) -> str | None:
