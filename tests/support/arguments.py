@@ -7,14 +7,14 @@ from typing import Any
 
 from earleymask import Grammar, Limits, Matcher, Vocabulary
 from earleymask.grammar.errors import GrammarError, GrammarLimitError, RegexSyntaxError
-from earleymask.grammar.json_schema.argument_styles import STYLES
 from earleymask.grammar.json_schema.options import DEFAULT_OPTIONS, Options
-from earleymask.grammar.json_schema.xml_styles import embed_arguments
 from earleymask.grammar.loading import loading
 from earleymask.grammar.model.compile import compile_model
 from earleymask.grammar.model.model import Model
 from earleymask.grammar.regex.ast import Literal
 from earleymask.grammar.source import GrammarWarning
+from earleymask.grammar.tagged.embed import embed_arguments
+from earleymask.grammar.tagged.styles import STYLES
 from support.mask_paths import agreed
 
 LIMITS = Limits.trusted()
@@ -116,7 +116,7 @@ class Schemas:
             schema["then"] = {"required": [self.rng.choice(NAMES)]}
         if self.maybe(0.15):
             schema["allOf"] = [self.object(1)]
-        schema["$defs"] = {"s": self.value(0), "o": self.object(0)}
+        schema["$defs"] = {"s": self.value(-1), "o": self.object(0)}
         return schema
 
     def object(self, depth: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .argument_styles import TYPES
+from .styles import TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """How the arguments of a tool are written by models that do not write them as JSON: one row for each style.
 
 An argument has a name and a value. In all styles a text begins an argument, its name follows, and a text ends its
-value; the rows say which, and in what else the styles differ. `arguments` reads and writes arguments by these rows, and
-`xml_styles` makes a grammar of them.
+value; the rows say which, and in what else the styles differ. `text` reads and writes arguments by these rows, and
+`embed` makes a grammar of them.
 
 The names of the styles, and the texts, are those of XGrammar 0.2.8 and of the chat templates of these models.
 """

@@ -1,6 +1,6 @@
 """Arguments that are not written as JSON: from their text to values, and back.
 
-`read_arguments` reads what a grammar of `xml_styles` allows, and what a chat template writes. Strings are read exactly
+`read_arguments` reads what a grammar of `embed_arguments` allows, and what a chat template writes. Strings are read exactly
 as they were written. `write_arguments` writes values so that they are read as themselves.
 
 This module knows the styles and the types of a schema, and imports nothing else of the library.
@@ -12,8 +12,8 @@ import json
 import re
 from typing import Any
 
-from .argument_styles import STRUCTURES, STYLES, ArgumentStyle, read_name, written_name
-from .argument_types import View, Views, type_of
+from .styles import STRUCTURES, STYLES, ArgumentStyle, read_name, written_name
+from .views import View, Views, type_of
 
 SPACE = " \t\n\r"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

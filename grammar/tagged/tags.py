@@ -1,4 +1,4 @@
-"""The grammar of arguments that are not written as JSON, in the styles of `argument_styles`.
+"""The symbols of arguments that are written with tags, in the styles of `styles`.
 
 `TagLoader` makes the symbols of an object whose members are written with tags. It takes the place of a `SchemaLoader`
 in `ObjectRules`, which decides which member may come next, and in `ArrayRules`; so all keywords mean the same as in
@@ -6,49 +6,37 @@ JSON. It spells the keys, and says what stands around the members and at the end
 values: raw strings; JSON, by another loader; and, in styles that write arrays and objects with tags, these.
 
 The text of an argument must be read as the value for which the grammar takes it. Where the text alone decides whether
-it is a string, a string that would be read as JSON is not written; see `argument_types`.
+it is a string, a string that would be read as JSON is not written; see `views`.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from ...earley._meter import tick
 from ...earley.errors import LimitError
-from ..errors import GrammarError, together
-from ..json.strings import own_spellings
+from ..json_schema.array_rules import ArrayRules
+from ..json_schema.doubtful import TAGS
+from ..json_schema.key_order import in_order as in_document_order
+from ..json_schema.load import SchemaLoader, holding
+from ..json_schema.object_rules import ObjectRules
+from ..json_schema.shapes import ALL_VALUES, FALSE, Values, is_nothing
+from ..json_schema.text_sets import NO_TEXTS, Texts, has_surrogate
 from ..loading import in_order
-from ..model.compile import errors_at
 from ..regex.choices import node_of
 from ..regex.lower import RECURRING, Lowered, lower
 from ..regex.python import parse
-from .argument_styles import PLAIN_NAMES, STRUCTURES, read_name, written_name
-from .argument_types import Views
-from .arguments import may_be_json, style_of
-from .array_rules import ArrayRules
-from .documents import Documents
-from .doubtful import TAGS, doubtful_nodes
-from .grammar import join
-from .key_order import in_order as in_document_order
-from .load import SchemaLoader, holding, scanned
-from .object_rules import ObjectRules
-from .read import read
-from .shapes import FALSE, Values, is_nothing
-from .text_sets import NO_TEXTS, Texts, has_surrogate
+from .styles import PLAIN_NAMES, STRUCTURES, read_name, written_name
+from .text import may_be_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ...earley import Engine
-    from ..json.strings import Own
-    from ..model.model import Model
-    from .algebra import Algebra
-    from .argument_styles import ArgumentStyle
-    from .argument_types import View
-    from .options import Options
-    from .shapes import ArrayShape, ObjectShape
+    from ..json_schema.algebra import Algebra
+    from ..json_schema.shapes import ArrayShape, ObjectShape
+    from .styles import ArgumentStyle
+    from .views import View, Views
 
 EPSILON = 1  # `Regexes.EPSILON`
 SPACE = Lowered(parse(r"[ \t\n\r]"), recurs=True)
@@ -69,135 +57,29 @@ new numbers when the engine forgets."""
 WHITE: Piece = ("space",)
 
 
-def embed_arguments(
-    schema: Any,
-    style: str,
-    options: Options,
-    model: Model,
-    origin: Any,
-    *,
-    registry: Any = None,
-    excluded: tuple[str, ...] = (),
-    specials: frozenset[str] = frozenset(),
-) -> int:
-    """Add the arguments that a schema allows, written in a style, to a model. Return their symbol.
+class Tags:
+    """Makes the symbols of arguments and their values in one engine.
 
-    options: those of the schema. `property_order` "any" lets the arguments come in any order. Between tags, and around
-    values that are JSON, there may be up to `max_whitespace` characters of white space, or none if `whitespace` is
-    "compact"; values that are JSON have white space in them as the options say.
-    registry: the documents that references may lead to, as in `Grammar.from_json_schema`.
-    excluded: what no string and no name has in it, as they are written; for strings in JSON, between the quotes.
-    specials: the names of special tokens; where a tag of the style has one in it, the grammar asks for that token.
-    origin: the place in the source, for the errors of the model's reporter.
-
-    Raises GrammarError, with the JSON pointer of the place, for a schema that cannot be enforced in this style, and
-    ValueError for an unknown style.
+    views: those of the schema. excluded: what no raw string and no name has in it. specials: names of special tokens,
+    for which the grammar asks where a tag has one in it.
     """
-    row = style_of(style)
-    symbol = model.rule(f"{style} arguments", origin)
-    try:
-        read_schema = read(schema, model.limits)
-        own = with_escapes(own_spellings(schema if isinstance(schema, str) else ""), read_schema, row.stop)
-        documents = Documents(read_schema, registry=registry, own=own, draft=options.draft_number, limits=model.limits)
-        algebra, _ = scanned(documents, options, model.limits)
-        arguments = Arguments(algebra, row, style, Views(read_schema), excluded, specials)
-        arguments.check(read_schema)
-    except GrammarError as error:
-        raise together(errors_at(model, symbol, error)) from error
-    if arguments.may_be_none:
-        model.produce(symbol, ())
-    if arguments.may_be_some:
-        model.produce(symbol, (model.made(f"{style} arguments", arguments.symbol, origin),))
-    return symbol
-
-
-class Arguments:
-    """What stands for the arguments of one schema in one style: one maker of `Model.made`."""
 
     def __init__(
         self,
+        engine: Engine,
         algebra: Algebra,
         style: ArgumentStyle,
-        name: str,
         views: Views,
         excluded: tuple[str, ...],
         specials: frozenset[str],
     ) -> None:
-        self.algebra = algebra
         self.style = style
-        self.name = name
         self.views = views
+        self.algebra = algebra
+        self.specials = in_order([one for one in specials if one])
         self.excluded = excluded
-        self.specials = specials
-        self.root = algebra.place(algebra.documents.root)
-        self.shapes: list[tuple[ObjectShape, int]] = []
-        self.may_be_none = self.may_be_some = False
-
-    def check(self, schema: Any) -> None:
-        """Find the shapes of the arguments. Raises GrammarError for what the style cannot say."""
-        from ...earley._engine import Engine
-        from ...earley._regex import Regexes
-
-        algebra = self.algebra
-        values = algebra.written_values(self.root)
-        if not values.objects:
-            raise GrammarError(
-                f"in style {self.name}, the schema of the arguments must allow objects",
-                pointer="",
-                hint='write "type": "object" at the top of the schema',
-            )
-        if self.style.item:
-            pointer = pointer_of_unique_items(schema)
-            if pointer is not None:
-                raise GrammarError(
-                    f"`uniqueItems` cannot be enforced in style {self.name}, which writes arrays with tags",
-                    pointer=pointer,
-                    hint='leave it out, or use "style": "json"',
-                )
-        view = self.views.root
-        self.shapes = with_names(algebra, self.views, view, ordered(algebra, values, self.root))
-        for shape, _ in self.shapes:
-            for name, value in shape.named:
-                if value != FALSE and written_name(name, self.style) is None:
-                    place = f"/properties/{name.replace('~', '~0').replace('/', '~1')}"
-                    raise GrammarError(
-                        f"the name {name!r} of an argument cannot be written in style {self.name}", pointer=place
-                    )
-        self.may_be_none = any([allows_nothing(shape) for shape, _ in self.shapes])
-        engine = Engine(Regexes())
-        self.may_be_some = engine.is_productive(self.members(Tags(self, engine)))
-        if not self.may_be_none and not self.may_be_some:
-            raise GrammarError(f"no arguments that satisfy the schema can be written in style {self.name}", pointer="")
-
-    def members(self, tags: Tags) -> int:
-        """Return the symbol of the arguments, which are not none."""
-        found = []
-        for shape, n_ordered in self.shapes:
-            shape = shape._replace(least=max(shape.least, 1))
-            if shape.most is None or shape.most >= shape.least:
-                found.append([tags.members(self.views.root, shape, n_ordered, None, self.root)])
-        return tags.engine.add_lazy("arguments", tuple, found)
-
-    def symbol(self, engine: Engine) -> int:
-        """Return the symbol of the arguments, and of white space in their place if there may be none."""
-        join(self.algebra, engine, has_tags=True)
-        tags = Tags(self, engine)
-        members = self.members(tags)
-        engine.set_doubtful(tags.json.doubtful, doubtful_nodes)
-        self.algebra.engines.append(ref(engine))
-        return members
-
-
-class Tags:
-    """Makes the symbols of arguments and their values in one engine."""
-
-    def __init__(self, arguments: Arguments, engine: Engine) -> None:
-        self.style = arguments.style
-        self.views = arguments.views
-        self.algebra = algebra = arguments.algebra
-        self.specials = in_order([one for one in arguments.specials if one])
-        self.excluded = arguments.excluded
-        self.json = SchemaLoader(algebra, engine, None, (*arguments.excluded, self.style.stop))
+        # What would end a value does not stand in JSON, either: in a string, an escape hides it.
+        self.json = SchemaLoader(algebra, engine, None, (*excluded, style.stop))
         self.regexes = engine.regexes
         options = algebra.options
         self.is_any_order = options.property_order == "any"
@@ -536,13 +418,6 @@ def with_names(
     return found
 
 
-def allows_nothing(shape: ObjectShape) -> bool:
-    """Whether an object without members has the shape."""
-    return not (shape.required or shape.exists or shape.least) and all(
-        [any([allows_nothing(one) for one in clause]) for clause in shape.clauses]
-    )
-
-
 def values_of(values: Values, types: frozenset[str]) -> Values:
     """Return those of some values that have one of the types."""
     return Values(
@@ -557,42 +432,4 @@ def values_of(values: Values, types: frozenset[str]) -> Values:
 
 def algebra_part(algebra: Algebra, term: int, types: frozenset[str]) -> int:
     """Return the term of those values of a term that have one of the types."""
-    from .shapes import ALL_VALUES
-
     return algebra.intersection(term, algebra.meaning(values_of(ALL_VALUES, types)))
-
-
-def with_escapes(own: Own, schema: Any, stop: str) -> Own:
-    """Add spellings of the strings of a schema that have `stop` in them: in JSON, an escape hides it."""
-    found = dict(own)
-    stack = [schema]
-    while stack:
-        value = stack.pop()
-        tick()
-        if isinstance(value, str) and stop in value:
-            spelled = json.dumps(value, ensure_ascii=False)[1:-1].replace("<", "\\u003c")
-            found[value] = tuple(sorted({*found.get(value, ()), spelled}))
-        elif isinstance(value, dict):
-            stack += [*value, *value.values()]
-        elif isinstance(value, list):
-            stack += value
-    return found
-
-
-def pointer_of_unique_items(schema: Any) -> str | None:
-    """Return where a schema has `uniqueItems`, or None."""
-    stack: list[tuple[Any, str]] = [(schema, "")]
-    while stack:
-        value, pointer = stack.pop()
-        tick()
-        if isinstance(value, dict):
-            if value.get("uniqueItems") is True:
-                return f"{pointer}/uniqueItems"
-            stack += [
-                (one, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
-                for key, one in value.items()
-                if key not in ("const", "enum", "default", "examples")
-            ]
-        elif isinstance(value, list):
-            stack += [(one, f"{pointer}/{index}") for index, one in enumerate(value)]
-    return None
