@@ -294,9 +294,7 @@ class SchemaLoader:
 
     def without(self, node: int) -> int:
         """Leave out what has one of the `excluded` texts in it."""
-        for text in self.excluded:
-            node = self.regexes.difference(node, holding(text, self.regexes))
-        return node
+        return int(self.regexes.intersection([node, *[lacking(text, self.regexes) for text in self.excluded]]))
 
     def number(self, numbers: NumberSet) -> int | None:
         """Return the terminal of the numbers of a set; None if none of them can be spelled."""
@@ -354,7 +352,9 @@ class SchemaLoader:
 
     def is_sure(self, term: int) -> bool:
         """Whether it is quick to see that a value of the term can be spelled."""
-        return not self.excluded and is_something(self.algebra, term)
+        if self.excluded:  # numbers have nothing of it in them, nor has the empty string
+            return term == TRUE or plain_scalars(self.algebra, term) is not None
+        return is_something(self.algebra, term)
 
     def followed_key(self, texts: Texts, follow: Callable[..., int], *arguments: Any) -> int | None:
         """Return the terminal of the keys in a set; `follow(*arguments, text)` returns the symbol after the key that is
@@ -653,10 +653,10 @@ class SchemaLoader:
         return symbol
 
 
-def holding(text: str, regexes: Regexes) -> int:
-    """Return the regex node of all bytes that have `text` in them."""
+def lacking(text: str, regexes: Regexes) -> int:
+    """Return the regex node of the texts that do not have `text` in them."""
     anything = regexes.complement(regexes.union([]))
-    node: int = regexes.concat((anything, regexes.literal(text.encode(), anything)))
+    node: int = regexes.complement(regexes.concat((anything, regexes.literal(text.encode(), anything))))
     return node
 
 

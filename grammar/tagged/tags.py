@@ -18,7 +18,7 @@ from ...earley.errors import LimitError
 from ..json_schema.array_rules import ArrayRules
 from ..json_schema.doubtful import TAGS
 from ..json_schema.key_order import in_order as in_document_order
-from ..json_schema.load import SchemaLoader, holding
+from ..json_schema.load import SchemaLoader, lacking
 from ..json_schema.object_rules import ObjectRules
 from ..json_schema.shapes import ALL_VALUES, FALSE, Values, is_nothing
 from ..json_schema.text_sets import NO_TEXTS, Texts, has_surrogate
@@ -179,15 +179,14 @@ class Tags:
             tree = texts.tree()
             known = RECURRING.get(tree)
             node = lower(tree, regexes) if known is None else known.into(regexes)
-            for stop in (style.stop, *self.excluded):
-                node = regexes.difference(node, holding(stop, regexes))
+            node = regexes.intersection([node, *[lacking(stop, regexes) for stop in (style.stop, *self.excluded)]])
             if others:
                 space = regexes.repeat(SPACE.into(regexes), 0)
                 read = regexes.union([_JSON[one].into(regexes) for one in sorted(others)])
-                node = regexes.difference(node, regexes.concat([space, read, space]))
+                node = regexes.intersection([node, regexes.complement(regexes.concat([space, read, space]))])
         if style.is_wrapped:
             line = regexes.literal(b"\n")
-            bare = regexes.difference(node, _WRAPPED.into(regexes))
+            bare = regexes.intersection([node, regexes.complement(_WRAPPED.into(regexes))])
             node = regexes.union([regexes.concat([line, node, line]), bare])
         return int(node)
 
@@ -201,10 +200,8 @@ class Tags:
 
     def names(self, texts: Texts) -> int:
         """Return the node of the names in a set, which need no entities."""
-        node: int = lower(texts.tree(), self.regexes)
-        for text in self.excluded:
-            node = self.regexes.difference(node, holding(text, self.regexes))
-        return node
+        found = [lower(texts.tree(), self.regexes), *[lacking(text, self.regexes) for text in self.excluded]]
+        return int(self.regexes.intersection(found))
 
     # Values.
 

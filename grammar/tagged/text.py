@@ -1,7 +1,7 @@
 """Arguments that are not written as JSON: from their text to values, and back.
 
-`read_arguments` reads what a grammar of `embed_arguments` allows, and what a chat template writes. Strings are read exactly
-as they were written. `write_arguments` writes values so that they are read as themselves.
+`read_arguments` reads what a grammar of `embed_arguments` allows, and what a chat template writes. Strings are read
+exactly as they were written. `write_arguments` writes values so that they are read as themselves.
 
 This module knows the styles and the types of a schema, and imports nothing else of the library.
 """

@@ -15,27 +15,22 @@ from earleymask.grammar.regex.ast import Literal
 from earleymask.grammar.source import GrammarWarning
 from earleymask.grammar.tagged.embed import embed_arguments
 from earleymask.grammar.tagged.styles import STYLES
+from earleymask.grammar.tagged.text import write_arguments
 from support.mask_paths import agreed
 
 LIMITS = Limits.trusted()
 EOS = 256
-PIECES = [
-    b"</parameter>\n",
-    b"<parameter",
-    b"</arg_value>\n<arg_key>",
-    b"parameter=a>",
-    b"=a>\n1\n</",
-    b'string="false">1',
-    b'"></',
-    b"true",
-    b"cofl:value>",
-    b"]<]minimax[>[</",
-    b"<|close|>argument",
-    b'a"',
-    b">1</",
-]
-"""Tokens that end tags, and what goes on behind them."""
-VOCABULARY = Vocabulary.from_tokens([*[bytes([one]) for one in range(256)], b"", *PIECES], eos_token_id=EOS)
+VOCABULARY = Vocabulary.from_tokens([*[bytes([one]) for one in range(256)], b""], eos_token_id=EOS)
+SOME_ARGUMENTS = {"a": 1, "b": "x", "c d": True, "ab": None, "zz": ""}
+
+
+def vocabulary_of(style: str, rng: Random, size: int = 60) -> Vocabulary:
+    """Return the bytes, EOS, and parts of texts in a style. Some have several tags in them, and some the same name
+    twice: what a name rules out is not known before such a token is read."""
+    text = write_arguments(SOME_ARGUMENTS, style).encode() + write_arguments({"a": 2, "b": 3}, style).encode()
+    parts = {text[begin : begin + rng.choice((2, 5, 12, 40, 90, 200))] for begin in rng.choices(range(len(text)), k=size)}
+    tokens = [bytes([one]) for one in range(256)]
+    return Vocabulary.from_tokens([*tokens, b"", *sorted(parts - set(tokens))], eos_token_id=EOS)
 
 
 class Reporter:
@@ -179,4 +174,4 @@ def random_schema(seed: int, number: int) -> tuple[Random, dict[str, Any]]:
     return rng, Schemas(rng).whole()
 
 
-__all__ = ["STYLES", "VOCABULARY", "accepts", "arguments_grammar", "random_schema", "written"]
+__all__ = ["STYLES", "VOCABULARY", "accepts", "arguments_grammar", "random_schema", "vocabulary_of", "written"]
