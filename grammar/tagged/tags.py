@@ -81,6 +81,11 @@ class Tags:
         # What would end a value does not stand in JSON, either: in a string, an escape hides it.
         self.json = SchemaLoader(algebra, engine, None, (*excluded, style.stop))
         self.regexes = engine.regexes
+        # Special tokens are declared with the grammar; everything else is made when the parser reaches it.
+        texts = [style.begin, style.after_name, style.before_value, style.end, style.item, *dict(style.kinds)]
+        for _, special in self.split(texts):
+            if special:
+                engine.add_special(special)
         options = algebra.options
         self.is_any_order = options.property_order == "any"
         self.most_space = 0 if options.whitespace == "compact" else options.max_whitespace

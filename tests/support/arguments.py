@@ -28,7 +28,9 @@ def vocabulary_of(style: str, rng: Random, size: int = 60) -> Vocabulary:
     """Return the bytes, EOS, and parts of texts in a style. Some have several tags in them, and some the same name
     twice: what a name rules out is not known before such a token is read."""
     text = write_arguments(SOME_ARGUMENTS, style).encode() + write_arguments({"a": 2, "b": 3}, style).encode()
-    parts = {text[begin : begin + rng.choice((2, 5, 12, 40, 90, 200))] for begin in rng.choices(range(len(text)), k=size)}
+    parts = {
+        text[begin : begin + rng.choice((2, 5, 12, 40, 90, 200))] for begin in rng.choices(range(len(text)), k=size)
+    }
     tokens = [bytes([one]) for one in range(256)]
     return Vocabulary.from_tokens([*tokens, b"", *sorted(parts - set(tokens))], eos_token_id=EOS)
 
