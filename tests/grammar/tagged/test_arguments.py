@@ -24,7 +24,7 @@ from earleymask.grammar.model.model import Model
 from earleymask.grammar.tagged.embed import embed_arguments
 from earleymask.grammar.tagged.text import ArgumentsError, read_arguments, write_arguments
 from support import vocabularies
-from support.arguments import STYLES, Reporter, accepts, arguments_grammar, random_schema, vocabulary_of, written
+from support.arguments import STYLES, Reporter, accepts, arguments_grammar, random_schema, tried, vocabulary_of, written
 from support.effort import effort
 from support.mask_paths import agreed
 from support.schema_instances import mutated, near
@@ -58,7 +58,7 @@ def test_random_schemas(style: str) -> None:
     from support.schema_oracle import Oracle
 
     counts: Counter[str] = Counter()
-    for number in range(effort(25, 2000)):
+    for number in range(effort(60, 2000)):
         rng, schema = random_schema(SEED, number)
         oracle = Oracle(schema)
         where = f"{style}, schema {number}: {json.dumps(schema)}"
@@ -425,7 +425,8 @@ def test_two_schemas_in_one_grammar() -> None:
             rng = Random(f"two {number}")
             matcher = Matcher(grammar, vocabulary)
             for _ in range(40):
-                allowed = [token for token in range(vocabulary.size) if agreed(matcher)[token] and token != 256]
+                mask = tried(matcher)
+                allowed = [token for token in range(vocabulary.size) if mask[token] and token != 256]
                 long = [token for token in allowed if token > 256 or token in b'{"a:1<>=/parmte,}']
                 if not allowed or not matcher.accept(rng.choice(long or allowed)):
                     break
