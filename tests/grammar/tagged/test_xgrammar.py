@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from earleymask.grammar.json_schema.options import DEFAULT_OPTIONS
 from earleymask.grammar.tagged.text import write_arguments
 from support.arguments import STYLES, accepts, arguments_grammar
 
@@ -28,9 +29,9 @@ def compiler() -> Any:
     )
 
 
-def theirs(schema: Any, style: str, text: str) -> bool | str:
+def theirs(schema: Any, style: str, text: str, **options: Any) -> bool | str:
     """Whether XGrammar accepts a text; "refused" if it does not take the schema."""
-    content = {"type": "json_schema", "json_schema": schema, "style": style}
+    content = {"type": "json_schema", "json_schema": schema, "style": style, **options}
     try:
         compiled = compiler().compile_structural_tag({"type": "structural_tag", "format": content})
     except RuntimeError:
@@ -145,3 +146,22 @@ def test_arguments_on_which_xgrammar_differs(case: Any) -> None:
 )  # fmt: skip
 def test_texts_on_which_xgrammar_differs(style: str, schema: Any, text: str, ours: bool, other: bool) -> None:
     assert (accepts(arguments_grammar(schema, style), text), theirs(schema, style, text)) == (ours, other)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_arguments_in_any_order(style: str) -> None:
+    schema = closed({"a": NUMBER, "b": NUMBER}, required=["a", "b"])
+    grammar = arguments_grammar(schema, style, DEFAULT_OPTIONS._replace(property_order="any"))
+    for names, ours in (("ba", True), ("ab", True), ("aa", False)):
+        text = "".join([write_arguments({name: 1}, style, schema) for name in names])
+        assert (accepts(grammar, text), theirs(schema, style, text, any_order=True)) == (ours, True)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_excluded_texts(style: str) -> None:
+    schema = closed({"a": {"type": "string", "pattern": "^x*y$"}})
+    grammar = arguments_grammar(schema, style, excluded=("xx",))
+    for value, ours in (("xy", True), ("xxy", False)):
+        text = write_arguments({"a": value}, style, schema)
+        other = "refused" if style in ("cohere_xml", "minimax_m3_xml") else True
+        assert (accepts(grammar, text), theirs(schema, style, text, excludes=["xx"])) == (ours, other)
