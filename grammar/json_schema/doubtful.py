@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 KEYS, TEXT_ITEMS, NUMBER_ITEMS, TEXT_PARTS, NUMBER_PARTS, NAMES, TAGS = range(7)
 """The kinds of followed terminals: keys; items, also those of arrays within items; other texts and numbers within
-items; keys that decide which value follows (`listed_names`); keys in tags (`tagged`)."""
+items; keys that decide which value follows (`listed_names`); keys in tags (`arguments`)."""
 
 _SPACE = r"[ \t\n\r]*"
 _TEXT_ENDS = r'.*"'

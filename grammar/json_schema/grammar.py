@@ -149,7 +149,7 @@ _FOLLOWING: WeakSet[Engine] = WeakSet()
 _REPEATING: WeakSet[Engine] = WeakSet()
 """Engines of grammars with a schema in which some items may have to be equal."""
 _TAGGED: WeakSet[Engine] = WeakSet()
-"""Engines of grammars with a schema whose objects are written with tags (`tagged`)."""
+"""Engines of grammars with a schema whose objects are written with tags (`arguments`)."""
 
 
 def embed(schema: Any, written_options: str, engine: Engine, limits: Limits, excluded: tuple[str, ...] = ()) -> int:

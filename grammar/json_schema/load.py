@@ -154,7 +154,7 @@ class SchemaLoader:
         # What holds this loader, if it is the second loader of `followed_items`, which reads no text.
         self.holder: Callable[[], FollowedItems | None] = _nothing
         self.followed: FollowedItems | None = None
-        # What another spelling of objects (`tagged`) needs: the keys that can be spelled, None for all; and whether
+        # What another spelling of objects (`arguments`) needs: the keys that can be spelled, None for all; and whether
         # an object has no end mark.
         self.names: Texts | None = None
         self.is_open = False

@@ -38,7 +38,7 @@ ALLOWED_IN_GRAMMAR = {
     "model": {"regex"},
     "gbnf": {"model", "regex", "token_ids", "other_syntax"},
     "json_schema": {"json", "regex"},
-    "tagged": {"json", "json_schema", "model", "regex"},
+    "arguments": {"json", "json_schema", "model", "regex"},
     # `lark/embedded` reads `%json` with `json_schema`.
     "lark": {"model", "regex", "json", "json_schema", "token_ids", "other_syntax"},
     "grammar": {"model", "regex", "json", "gbnf", "json_schema", "lark"},

@@ -6,6 +6,9 @@ from random import Random
 from typing import Any
 
 from earleymask import Grammar, Limits, Matcher, Vocabulary
+from earleymask.grammar.arguments.embed import embed_arguments
+from earleymask.grammar.arguments.styles import STYLES
+from earleymask.grammar.arguments.text import write_arguments
 from earleymask.grammar.errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from earleymask.grammar.json_schema.options import DEFAULT_OPTIONS, Options
 from earleymask.grammar.loading import loading
@@ -13,9 +16,6 @@ from earleymask.grammar.model.compile import compile_model
 from earleymask.grammar.model.model import Model
 from earleymask.grammar.regex.ast import Literal
 from earleymask.grammar.source import GrammarWarning
-from earleymask.grammar.tagged.embed import embed_arguments
-from earleymask.grammar.tagged.styles import STYLES
-from earleymask.grammar.tagged.text import write_arguments
 from support.mask_paths import agreed
 
 LIMITS = Limits.trusted()

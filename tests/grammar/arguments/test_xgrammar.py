@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from earleymask.grammar.arguments.text import write_arguments
 from earleymask.grammar.json_schema.options import DEFAULT_OPTIONS
-from earleymask.grammar.tagged.text import write_arguments
 from support.arguments import STYLES, accepts, arguments_grammar
 
 xgrammar = pytest.importorskip("xgrammar")

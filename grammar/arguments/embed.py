@@ -50,7 +50,8 @@ def embed_arguments(
     "compact"; values that are JSON have white space in them as the options say.
     registry: the documents that references may lead to, as in `Grammar.from_json_schema`.
     excluded: what no string and no name has in it, as they are written; for strings in JSON, between the quotes.
-    specials: the names of special tokens; where a tag of the style has one in it, the grammar asks for that token.
+    specials: the names of special tokens. Where a tag of the style has one in it (`ArgumentStyle.texts`), there may be
+        the token or text that spells its name.
     origin: the place in the source, for the errors of the model's reporter.
 
     Raises GrammarError, with the JSON pointer of the place, for a schema that cannot be enforced in this style, and

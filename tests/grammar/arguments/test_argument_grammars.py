@@ -16,13 +16,13 @@ from weakref import ref
 import pytest
 
 from earleymask import Grammar, GrammarError, Limits, Matcher, Vocabulary
+from earleymask.grammar.arguments.embed import embed_arguments
+from earleymask.grammar.arguments.text import ArgumentsError, read_arguments, write_arguments
 from earleymask.grammar.json_schema.grammar import embed, options_text
 from earleymask.grammar.json_schema.options import DEFAULT_OPTIONS
 from earleymask.grammar.loading import loading
 from earleymask.grammar.model.compile import compile_model
 from earleymask.grammar.model.model import Model
-from earleymask.grammar.tagged.embed import embed_arguments
-from earleymask.grammar.tagged.text import ArgumentsError, read_arguments, write_arguments
 from support import vocabularies
 from support.arguments import STYLES, Reporter, accepts, arguments_grammar, random_schema, tried, vocabulary_of, written
 from support.effort import effort
@@ -285,8 +285,12 @@ def test_special_tokens_in_tags() -> None:
         assert agreed(matcher)[token]
         assert matcher.accept(token)
     assert matcher.is_accepting()
-    # The same as text is not in the grammar.
-    assert not Matcher(grammar, vocabulary).accept(ord("<"))
+    # Text that spells their names is in the grammar as well; strings have no special tokens in them.
+    spelled = write_arguments({"a": "x"}, "kimi_k3_xml", schema)
+    assert accepts(grammar, spelled, vocabulary)
+    matcher = Matcher(grammar, vocabulary)
+    assert all(matcher.accept(token) for token in spelled[: spelled.index("x") + 1].encode())
+    assert [name for name in names if agreed(matcher)[specials[name]]] == ["<|close|>"]
 
 
 @pytest.mark.parametrize(

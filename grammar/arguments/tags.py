@@ -1,9 +1,9 @@
 """The symbols of arguments that are written with tags, in the styles of `styles`.
 
-`TagLoader` makes the symbols of an object whose members are written with tags. It takes the place of a `SchemaLoader`
-in `ObjectRules`, which decides which member may come next, and in `ArrayRules`; so all keywords mean the same as in
-JSON. It spells the keys, and says what stands around the members and at the end. `Tags` makes the symbols of their
-values: raw strings; JSON, by another loader; and, in styles that write arrays and objects with tags, these.
+`MemberLoader` makes the symbols of an object whose members are written with tags. It takes the place of a
+`SchemaLoader` in `ObjectRules`, which decides which member may come next, and in `ArrayRules`; so all keywords mean the
+same as in JSON. It spells the keys, and says what stands around the members and at the end. `Tags` makes the symbols
+of their values: raw strings; JSON, by another loader; and, in styles that write arrays and objects with tags, these.
 
 The text of an argument must be read as the value for which the grammar takes it. Where the text alone decides whether
 it is a string, a string that would be read as JSON is not written; see `views`.
@@ -60,8 +60,8 @@ WHITE: Piece = ("space",)
 class Tags:
     """Makes the symbols of arguments and their values in one engine.
 
-    views: those of the schema. excluded: what no raw string and no name has in it. specials: names of special tokens,
-    for which the grammar asks where a tag has one in it.
+    views: those of the schema. excluded: what no raw string and no name has in it. specials: names of special tokens;
+    where a tag has one in it, there may be the token instead of the text.
     """
 
     def __init__(
@@ -82,8 +82,7 @@ class Tags:
         self.json = SchemaLoader(algebra, engine, None, (*excluded, style.stop))
         self.regexes = engine.regexes
         # Special tokens are declared with the grammar; everything else is made when the parser reaches it.
-        texts = [style.begin, style.after_name, style.before_value, style.end, style.item, *dict(style.kinds)]
-        for _, special in self.split(texts):
+        for _, special in self.split(style.texts()):
             if special:
                 engine.add_special(special)
         options = algebra.options
@@ -120,8 +119,20 @@ class Tags:
             if node != EPSILON:
                 found.append(self.terminal(node))
             if special:
-                found.append(self.engine.add_special(special))
+                found.append(self.token_or_text(special))
         return found
+
+    def token_or_text(self, name: str) -> int:
+        """Return a symbol for a special token, or for text that spells its name."""
+        key = ("special", name)
+        symbol: int | None = self.known.get(key)
+        if symbol is None:
+            ways = [self.engine.add_special(name)], self.symbols_of_text(name)
+            symbol = self.known[key] = self.engine.add_lazy("(token)", tuple, ways, witness=())
+        return symbol
+
+    def symbols_of_text(self, text: str) -> list[int]:
+        return [self.terminal(self.regexes.literal(text.encode()))]
 
     def split(self, pieces: Iterable[Piece]) -> list[tuple[Piece | None, str]]:
         """Return each piece without special tokens with an empty text, and None with the name of each special token."""
@@ -285,7 +296,7 @@ class Tags:
         key = ("members", view, shape, n_ordered, None if end is None else tuple(end))
         symbol: int | None = self.known.get(key)
         if symbol is None:
-            rules = ObjectRules(TagLoader(self, view, end), shape, n_ordered, origin)
+            rules = ObjectRules(MemberLoader(self, view, end), shape, n_ordered, origin)
             symbol = self.known[key] = rules.start()
         return symbol
 
@@ -294,12 +305,12 @@ class Tags:
         key = ("items", view, shape, tuple(end))
         symbol: int | None = self.known.get(key)
         if symbol is None:
-            rules = ArrayRules(TagLoader(self, self.views.item(view), end), shape, origin)
+            rules = ArrayRules(MemberLoader(self, self.views.item(view), end), shape, origin)
             symbol = self.known[key] = rules.start()
         return symbol
 
 
-class TagLoader(SchemaLoader):
+class MemberLoader(SchemaLoader):
     """Makes the symbols of the members of one object, or of the items of one array, in a style with tags."""
 
     def __init__(self, tags: Tags, view: View, end_: list[Piece] | None) -> None:

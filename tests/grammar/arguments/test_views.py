@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from earleymask.grammar.tagged.styles import TYPES
-from earleymask.grammar.tagged.views import ANYTHING, NOTHING, Views
+from earleymask.grammar.arguments.styles import TYPES
+from earleymask.grammar.arguments.views import ANYTHING, NOTHING, Views
 
 DEFS = {"s": {"type": "string"}, "loop": {"$ref": "#/$defs/loop"}, "a/b": {"const": None}}
 

@@ -47,6 +47,10 @@ class ArgumentStyle(NamedTuple):
     is_wrapped: bool = False
     between: str = "\n"
 
+    def texts(self) -> tuple[str, ...]:
+        """Return the constant texts of the style, in which special tokens may have their names."""
+        return (self.begin, self.after_name, self.before_value, self.end, self.item, *dict(self.kinds))
+
     def end_of(self, name: str) -> str:
         return self.end.replace("{}", name)
 

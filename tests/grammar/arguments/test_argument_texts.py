@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earleymask.grammar.tagged.styles import STYLES
-from earleymask.grammar.tagged.text import ArgumentsError, read_arguments, write_arguments
+from earleymask.grammar.arguments.styles import STYLES
+from earleymask.grammar.arguments.text import ArgumentsError, read_arguments, write_arguments
 from support.paths import ROOT
 
 NS = "]<]minimax[>["
@@ -192,7 +192,7 @@ def test_unknown_styles() -> None:
 def test_reading_needs_no_other_part_of_the_library() -> None:
     imported = set()
     for name in ("text", "views", "styles"):
-        source = (ROOT / "grammar" / "tagged" / f"{name}.py").read_text(encoding="utf-8")
+        source = (ROOT / "grammar" / "arguments" / f"{name}.py").read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.ImportFrom):
                 imported.add("." * node.level + (node.module or ""))
