@@ -108,16 +108,20 @@ class Tags:
         regexes = self.regexes
         found: list[int] = []
         nodes: list[int] = []
+        name = ""
         for piece, special in [*self.split(pieces), (None, "")]:
             if piece is not None:
                 nodes.append(self.node(piece))
+                if name != "string":
+                    name = "string" if piece[0] == "raw" else name + piece if isinstance(piece, str) else name
                 continue
             node = regexes.concat(nodes)
             nodes = []
             if regexes.is_empty(node):
                 return None
             if node != EPSILON:
-                found.append(self.terminal(node))
+                found.append(self.terminal(node, name or "white space"))
+            name = ""
             if special:
                 found.append(self.token_or_text(special))
         return found
@@ -132,7 +136,7 @@ class Tags:
         return symbol
 
     def symbols_of_text(self, text: str) -> list[int]:
-        return [self.terminal(self.regexes.literal(text.encode()))]
+        return [self.terminal(self.regexes.literal(text.encode()), text)]
 
     def split(self, pieces: Iterable[Piece]) -> list[tuple[Piece | None, str]]:
         """Return each piece without special tokens with an empty text, and None with the name of each special token."""
@@ -169,13 +173,13 @@ class Tags:
         some = regexes.repeat(SPACE.into(regexes), 0, self.most_space)
         return int(regexes.union([some, regexes.literal(self.style.between.encode())]))
 
-    def terminal(self, node: int) -> int:
-        """Return a symbol for what a node matches, which may be empty."""
+    def terminal(self, node: int, name: str) -> int:
+        """Return a symbol for what a node matches, which may be empty. `name` is for messages."""
         engine = self.engine
         if not self.regexes.is_nullable(node):
-            return engine.add_terminal("text", node)
-        symbol = engine.add_terminal("text", self.regexes.difference(node, EPSILON))
-        return engine.add_lazy("(text)", tuple, ([], [symbol]), nullable=True, witness=())
+            return engine.add_terminal(name, node)
+        symbol = engine.add_terminal(name, self.regexes.difference(node, EPSILON))
+        return engine.add_lazy(f"({name})", tuple, ([], [symbol]), nullable=True, witness=())
 
     def raw(self, texts: Texts, others: frozenset[str]) -> int:
         """Return the node of raw strings. others: the types of JSON as which a text would be read instead."""

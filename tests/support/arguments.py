@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -51,6 +52,14 @@ class Reporter:
         return GrammarError(str(error))
 
 
+class ArgumentsGrammar(Grammar):
+    """A grammar of arguments alone, which no source text has."""
+
+    def _again(self) -> Grammar:
+        made: Grammar = self._make_again()
+        return made
+
+
 def arguments_grammar(
     schema: Any, style: str, options: Options = DEFAULT_OPTIONS, end: str = "", limits: Limits = LIMITS, **given: Any
 ) -> Grammar:
@@ -61,7 +70,10 @@ def arguments_grammar(
         start = model.rule("start", None)
         model.produce(start, (symbol, model.terminal("end", Literal(end), None)) if end else (symbol,))
         engine = compile_model(model, start)
-    return Grammar._make("gbnf", "", "start", engine, (), limits=limits)
+    grammar = ArgumentsGrammar._make("gbnf", "", "start", engine, (), limits=limits)
+    again = partial(arguments_grammar, schema, style, options, end, limits, **given)
+    object.__setattr__(grammar, "_make_again", again)
+    return grammar
 
 
 def accepts(grammar: Grammar, text: str, vocabulary: Vocabulary = VOCABULARY) -> bool:

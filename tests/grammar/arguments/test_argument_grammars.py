@@ -24,7 +24,17 @@ from earleymask.grammar.loading import loading
 from earleymask.grammar.model.compile import compile_model
 from earleymask.grammar.model.model import Model
 from support import vocabularies
-from support.arguments import STYLES, Reporter, accepts, arguments_grammar, random_schema, tried, vocabulary_of, written
+from support.arguments import (
+    STYLES,
+    VOCABULARY,
+    Reporter,
+    accepts,
+    arguments_grammar,
+    random_schema,
+    tried,
+    vocabulary_of,
+    written,
+)
 from support.effort import effort
 from support.mask_paths import agreed
 from support.schema_instances import mutated, near
@@ -455,3 +465,12 @@ def test_closed_arguments() -> None:
     text = write_arguments({"a": 1, "b": 2}, "qwen_xml")
     assert accepts(arguments_grammar(schema, "qwen_xml"), text)
     assert not accepts(arguments_grammar(schema, "qwen_xml", DEFAULT_OPTIONS._replace(closed=True)), text)
+
+
+def test_explanations_name_tags_and_strings() -> None:
+    schema = closed({"city": {"type": "string", "maxLength": 3}, "n": {"type": "integer"}}, required=["city"])
+    matcher = Matcher(arguments_grammar(schema, "qwen_xml"), VOCABULARY)
+    told = str(matcher.explain(b"<parameter=city>\nabcd"))
+    assert "allowed there: a line feed" in told and "members > value > string" in told
+    assert all(matcher.accept(token) for token in b"<parameter=city>\nabc\n</parameter>\n")
+    assert "<parameter=n>" in matcher.expected()
