@@ -24,6 +24,8 @@ from .text import style_of
 from .views import Views
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..json.strings import Own
     from ..json_schema.algebra import Algebra
     from ..json_schema.options import Options
@@ -75,6 +77,12 @@ def embed_arguments(
     return symbol
 
 
+NAMED = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"))
+"""The keywords whose value has a schema for each of some names."""
+VALUES = frozenset(("const", "enum", "default", "examples", "example"))
+"""The keywords whose value is no schema."""
+
+
 class Arguments:
     """The arguments that one schema allows, in one style.
 
@@ -111,27 +119,35 @@ class Arguments:
                 hint='write "type": "object" at the top of the schema',
             )
         if self.style.item:
-            pointer = pointer_of_unique_items(schema)
-            if pointer is not None:
-                raise GrammarError(
-                    f"`uniqueItems` cannot be enforced in style {self.name}, which writes arrays with tags",
-                    pointer=pointer,
-                    hint='leave it out, or use "style": "json"',
-                )
+            self.check_inside(schema)
         view = self.views.root
         self.shapes = with_names(algebra, self.views, view, ordered(algebra, values, self.root))
         for shape, _ in self.shapes:
             for name, value in shape.named:
-                if value != FALSE and written_name(name, self.style) is None:
-                    place = f"/properties/{name.replace('~', '~0').replace('/', '~1')}"
-                    raise GrammarError(
-                        f"the name {name!r} of an argument cannot be written in style {self.name}", pointer=place
-                    )
+                if value != FALSE:
+                    self.check_name(name, f"/properties/{escaped(name)}")
         self.may_be_none = any([allows_nothing(shape) for shape, _ in self.shapes])
         engine = Engine(Regexes())
         self.may_be_some = engine.is_productive(self.members(self.tags(engine)))
         if not self.may_be_none and not self.may_be_some:
             raise GrammarError(f"no arguments that satisfy the schema can be written in style {self.name}", pointer="")
+
+    def check_name(self, name: str, pointer: str) -> None:
+        if written_name(name, self.style) is None:
+            raise GrammarError(f"the name {name!r} cannot be written in style {self.name}", pointer=pointer)
+
+    def check_inside(self, schema: Any) -> None:
+        """Raise GrammarError for what cannot be said or enforced where arrays and objects are written with tags."""
+        for place, pointer in places(schema):
+            if place.get("uniqueItems") is True:
+                raise GrammarError(
+                    f"`uniqueItems` cannot be enforced in style {self.name}, which writes arrays with tags",
+                    pointer=f"{pointer}/uniqueItems",
+                    hint='leave it out, or use "style": "json"',
+                )
+            named = place.get("properties")
+            for name in named if isinstance(named, dict) else ():
+                self.check_name(name, f"{pointer}/properties/{escaped(name)}")
 
     def tags(self, engine: Engine) -> Tags:
         return Tags(engine, self.algebra, self.style, self.views, self.excluded, self.specials)
@@ -179,20 +195,26 @@ def with_escapes(own: Own, schema: Any, stop: str) -> Own:
     return found
 
 
-def pointer_of_unique_items(schema: Any) -> str | None:
-    """Return where a schema has `uniqueItems`, or None."""
+def places(schema: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each schema in a schema that is an object, with its JSON pointer."""
     stack: list[tuple[Any, str]] = [(schema, "")]
     while stack:
         value, pointer = stack.pop()
         tick()
-        if isinstance(value, dict):
-            if value.get("uniqueItems") is True:
-                return f"{pointer}/uniqueItems"
-            stack += [
-                (one, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
-                for key, one in value.items()
-                if key not in ("const", "enum", "default", "examples")
-            ]
-        elif isinstance(value, list):
-            stack += [(one, f"{pointer}/{index}") for index, one in enumerate(value)]
-    return None
+        if isinstance(value, list):
+            stack += [(one, f"{pointer}/{index}") for index, one in reversed([*enumerate(value)])]
+            continue
+        if not isinstance(value, dict):
+            continue
+        yield value, pointer
+        for keyword, inside in reversed(value.items()):
+            place = f"{pointer}/{escaped(keyword)}"
+            if keyword in NAMED and isinstance(inside, dict):
+                stack += [(one, f"{place}/{escaped(name)}") for name, one in reversed(inside.items())]
+            elif keyword not in VALUES:
+                stack.append((inside, place))
+
+
+def escaped(key: str) -> str:
+    """Return a key as a part of a JSON pointer (RFC 6901, section 3)."""
+    return key.replace("~", "~0").replace("/", "~1")

@@ -308,13 +308,19 @@ def test_special_tokens_in_tags() -> None:
     [
         ({"type": "string"}, "qwen_xml", "the schema of the arguments must allow objects", ""),
         ({"type": "array"}, "cohere_xml", "the schema of the arguments must allow objects", ""),
-        (closed({"x>y": True}), "qwen_xml", "the name 'x>y' of an argument cannot be written", "/properties/x>y"),
-        (closed({"/~": True}), "minimax_m3_xml", "the name '/~' of an argument", "/properties/~1~0"),
+        (closed({"x>y": True}), "qwen_xml", "the name 'x>y' cannot be written", "/properties/x>y"),
+        (closed({"/~": True}), "minimax_m3_xml", "the name '/~' cannot be written", "/properties/~1~0"),
         (
             closed({"l": {"type": "array", "uniqueItems": True}}),
             "cohere_xml",
             "`uniqueItems`",
             "/properties/l/uniqueItems",
+        ),
+        (
+            closed({"a": {"type": "object", "properties": {"<": True}}}),
+            "minimax_m3_xml",
+            "the name '<' cannot be written",
+            "/properties/a/properties/<",
         ),
         (closed({"a": {"type": "strin"}}), "glm_xml", "", "/properties/a/type"),
         (closed({"a": {"$ref": "#/nowhere"}}), "glm_xml", "", "/properties/a/$ref"),
@@ -325,6 +331,13 @@ def test_refused_schemas(schema: Any, style: str, message: str, pointer: str) ->
         arguments_grammar(schema, style)
     assert message in str(caught.value)
     assert caught.value.pointer == pointer
+
+
+def test_names_of_keywords_are_names() -> None:
+    schema = closed({"uniqueItems": True, "properties": {"type": "string"}, "const": {"const": {"uniqueItems": True}}})
+    grammar = arguments_grammar(schema, "cohere_xml")
+    for arguments in ({"uniqueItems": 1}, {"properties": "x"}, {"const": {"uniqueItems": True}}):
+        assert accepts(grammar, write_arguments(arguments, "cohere_xml"))
 
 
 def test_unknown_style() -> None:
