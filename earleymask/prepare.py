@@ -230,7 +230,7 @@ def _find_doubtful(vocabulary: Vocabulary) -> None:
     from .grammar.json_schema.doubtful import KEYS, NUMBER_ITEMS, TEXT_ITEMS, doubtful_nodes
 
     for items_differ, keys_may_run_out in product((False, True), repeat=2):
-        described = (items_differ, False, False, keys_may_run_out, False, False)
+        described = (items_differ, False, False, keys_may_run_out, False, False, False)
         for kind in (KEYS, TEXT_ITEMS, NUMBER_ITEMS) if items_differ else (KEYS,):
             vocabulary.trie.learned.doubtful_tokens(doubtful_nodes, described, 1 + kind)
         vocabulary.trie.learned.doubtful_tokens(doubtful_nodes, described, 0)  # outside of them

@@ -362,7 +362,7 @@ class Grammar:
             spec: a dict, JSON text, or a pydantic model such as `xgrammar.StructuralTag`. A `Grammar` may stand
                 wherever a format stands.
             vocabulary: the vocabulary whose special tokens the constants of the tag may contain. Each may then be
-                written as the special token or as text. Formats that allow any token need it, for its EOS tokens.
+                written as the special token or as text.
             options: those of `from_json_schema`, for all schemas in the tag, except `registry`; and `limits`.
 
         Raises:

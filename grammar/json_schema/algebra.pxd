@@ -30,6 +30,7 @@ cdef class Algebra(Terms):
     cdef readonly list engines
     cdef public bint limits_keys
     cdef public bint lists_names
+    cdef public bint has_tags
     cdef public set plain_numbers
     cdef readonly dict meanings
     cdef readonly set unclear

@@ -62,6 +62,7 @@ class Algebra(Terms):
         self.repeats_items = False  # and whether some items may have to be equal
         self.items_run_out = False  # and whether so many may have come that few are left; see `note_run_out`
         self.engines: list[ref[Engine]] = []  # of the documents of this schema
+        self.has_tags = False  # whether an engine has objects that are written with tags, see `arguments`
         self.lists_names = False  # whether objects may have listed names, see `ObjectRules.list_names`
         self.limits_keys = True  # whether the keys that an object may have beside the named ones may be few
         self.plain_numbers: set[Place] = set()  # those with `uniqueItems` that narrow how numbers are spelled

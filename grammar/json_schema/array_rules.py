@@ -222,7 +222,7 @@ class ArrayRules:
             and all(part.least <= n for part, n in zip(shape.contains, claimed, strict=True))
             and (shape.unique != REPEATS or used == REPEATED)
         ):
-            found.append([loader.mark("]" if count else "empty ]")])
+            found.append(loader.end("]", count > 0))
         if shape.most is not None and count >= shape.most:
             return found
         comma = loader.before(count == 0)

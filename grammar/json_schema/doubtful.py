@@ -26,9 +26,9 @@ from ..regex.python import parse
 if TYPE_CHECKING:
     from ...earley._regex import Regexes
 
-KEYS, TEXT_ITEMS, NUMBER_ITEMS, TEXT_PARTS, NUMBER_PARTS, NAMES = range(6)
+KEYS, TEXT_ITEMS, NUMBER_ITEMS, TEXT_PARTS, NUMBER_PARTS, NAMES, TAGS = range(7)
 """The kinds of followed terminals: keys; items, also those of arrays within items; other texts and numbers within
-items; keys that decide which value follows (`listed_names`)."""
+items; keys that decide which value follows (`listed_names`); keys in tags (`arguments`)."""
 
 _SPACE = r"[ \t\n\r]*"
 _TEXT_ENDS = r'.*"'
@@ -46,19 +46,23 @@ _NEXT_ITEM_HERE = r"[}\]].*,"
 _ANY = r".*"
 _OF_AN_ITEM = rf'{_SPACE}(?:[^ \t\n\r{{\["].*|[\["].+|\{{{_SPACE}(?:[^ \t\n\r"].*|".+))'
 """Anything; and what is more than white space and the beginning of an object, its first key, an array or a text."""
+_TAG_AND_MORE = r".*(?:parameter|<arg_key>|argument|cofl:value|\[<).+"
+_TAG_ENDS_AND_MORE = r'.*[>"].*(?:</|<\|close).*'
+"""What a token has from the beginning of a tag with a key to what follows it; and from the end of the key to the tag
+after the value, with which the key begins to matter."""
 _REPEATED = r'.*\].*|.*["}0-9][ \t\n\r]+|[-+.0-9eE]*[ \t\n\r]+'
 """Tokens in which an array may end, or the white space before its end begin."""
 
 
-Doubtful = tuple[bool, bool, bool, bool, bool, bool]
+Doubtful = tuple[bool, bool, bool, bool, bool, bool, bool]
 """What the tokens depend on: whether items must differ; whether some of these may have parts; whether some items may
 have to be equal; whether the keys of an object may run out; whether an object may have listed names; whether items that
-must differ may run out."""
+must differ may run out; whether keys stand in tags."""
 
 
 def doubtful_nodes(regexes: Regexes, described: Doubtful) -> list[int]:
     """Return the doubtful tokens outside of followed terminals, and then within those of each kind, as regex nodes."""
-    has_unique_items, follows_items, repeats_items, limits_keys, lists_names, items_run_out = described
+    has_unique_items, follows_items, repeats_items, limits_keys, lists_names, items_run_out, has_tags = described
     next_key = _KEY_OR_COMMA if limits_keys else _NEXT_KEY
     more = _ANY if items_run_out else _OF_AN_ITEM
     next_item, next_item_here = _NEXT_ITEM + more, _NEXT_ITEM_HERE + more
@@ -69,13 +73,16 @@ def doubtful_nodes(regexes: Regexes, described: Doubtful) -> list[int]:
         outside += [_TEXT + next_item, _NUMBER + next_item_here]
     if lists_names:
         outside.append(_TEXT + _KEY_AND_MORE)
+    if has_tags:
+        outside.append(_TAG_AND_MORE)
     # Another such lexeme may be whole in the token, after the end of the one that is under way.
     key = [_KEY_ENDS + one for one in (next_key, next_item, *outside)]
     text_part = [_TEXT_ENDS + one for one in (next_item, *outside)]
     number_part = [_NUMBER_ENDS + next_item_here, *[rf"{_NUMBER_ENDS}[,}}\]]{one}" for one in outside]]
     text_item = [_TEXT_ENDS + _COMMA + more, *text_part]
     number_item = [_NUMBER_ENDS + "," + more, *number_part]
-    found = [outside, key, text_item, number_item, text_part, number_part, [_KEY_ENDS + ".+"]]
+    tag = [_TAG_ENDS_AND_MORE, *outside]
+    found = [outside, key, text_item, number_item, text_part, number_part, [_KEY_ENDS + ".+"], tag]
     if repeats_items:
         found = [[*one, _REPEATED] for one in found]
     # A token may begin or end within a character.

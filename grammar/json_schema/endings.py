@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...earley._meter import keep, take, tick
 from ...earley.errors import LimitError
 from ..loading import PIECE, distinct, pieces
-from .shortcuts import is_something
-from .text_sets import has_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +46,7 @@ class Endings:
         self.atoms = atoms
         self.origin = origin  # see `SchemaLoader.scalar`
         self.demanded = [exist.value for exist in shape.exists]
+        self.names = [name for name, _ in names]
         self.values = [value for _, value in names]
         self.all_names = 0  # bits. Made without shifting by a length: compiled code would shift 32 bits
         self.required = 0
@@ -58,9 +57,9 @@ class Endings:
             self.all_names |= 1 << index
             if name in shape.required:
                 self.required |= 1 << index
-            if not has_surrogate(name) or loader.key(name) is not None:
+            if loader.has_key(name):
                 self.writable |= 1 << index
-                if is_something(loader.algebra, self.values[index]):
+                if loader.is_sure(self.values[index]):
                     self.sure |= 1 << index
             self.meets.append(sum([1 << bit for bit, exist in enumerate(shape.exists) if exist.keys.has(name)]))
         self.known: dict[object, int] = {}
@@ -118,7 +117,7 @@ class Endings:
             if self.meets[index] & missing:
                 open_names |= 1 << index
                 continue
-            symbol = loader.value(self.values[index])
+            symbol = loader.member(self.names[index], self.values[index])
             if symbol is None:
                 return []
             sure.append(symbol)
@@ -144,10 +143,10 @@ class Endings:
         then = None if room is None else room - 1
         found = [
             [symbol, self.symbol(left, spare, missing & ~met, need - 1, then)]
-            for symbol, met in self.meeting(value, meets)
+            for symbol, met in self.meeting(self.names[index], value, meets)
         ]
         if self.required >> index & 1:
-            symbol = self.loader.value(value)
+            symbol = self.loader.member(self.names[index], value)
             if symbol is not None:
                 found.append([symbol, self.symbol(left, spare, missing, need - 1, then)])
             return found
@@ -159,9 +158,9 @@ class Endings:
     def alike(self, index: int, names: Iterable[int]) -> int:
         """Return the bits of those names whose values are the same as those of the name `index`. Their symbols are
         compared: equal scalars have one symbol."""
-        value = self.loader.value
-        symbol = value(self.values[index])
-        return sum([1 << one for one in names if value(self.values[one]) == symbol])
+        member = self.loader.member
+        symbol = member(self.names[index], self.values[index])
+        return sum([1 << one for one in names if member(self.names[one], self.values[one]) == symbol])
 
     def by_others(self, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
         """Return the ways in which a key without a name meets the first demand, and perhaps others."""
@@ -170,7 +169,7 @@ class Endings:
         found: list[tuple[int, int]] = []
         for atom in self.atoms:
             if atom.meets & first:
-                found += self.meeting(atom.value, atom.meets & missing)
+                found += self.meeting(None, atom.value, atom.meets & missing)
         return [
             [symbol, self.symbol(0, spare, missing & ~met, need - 1, then)]
             for piece in pieces(distinct(found))
@@ -178,7 +177,7 @@ class Endings:
             if met & first
         ]
 
-    def meeting(self, value: int, meets: int) -> list[tuple[int, int]]:
+    def meeting(self, name: str | None, value: int, meets: int) -> list[tuple[int, int]]:
         """Return the ways in which a value meets one demand or more: the symbol of such a value, and the bits of these
         demands."""
         algebra = self.loader.algebra
@@ -194,7 +193,7 @@ class Endings:
         found: list[tuple[int, int]] = []
         for one, met in ways[1:]:
             tick()
-            symbol = self.loader.value(one)
+            symbol = self.loader.member(name, one)
             if symbol is not None:
                 found.append((symbol, met))
         if len(ways) > PIECE:  # else they are freed at once
@@ -208,12 +207,12 @@ class Endings:
         """Return the ways to write `need` further members of any kind: keys without a name, or spare names."""
         if not need:
             return [[]]
-        symbols = dict.fromkeys([self.loader.value(atom.value) for atom in self.atoms], True)
+        symbols = dict.fromkeys([self.loader.member(None, atom.value) for atom in self.atoms], True)
         found = [[symbol] for symbol in symbols if symbol is not None]
         if spare.bit_count() >= need:
             first = first_bit(spare)
             alike = self.alike(first, bits(spare))
-            symbol = self.loader.value(self.values[first])
+            symbol = self.loader.member(self.names[first], self.values[first])
             if symbol is not None:
                 found.append([symbol, self.symbol(0, spare & ~alike, 0, need - alike.bit_count(), None)])
             found.append([self.symbol(0, spare & ~alike, 0, need, None)])

@@ -21,6 +21,7 @@ from .wrapped import may_wrap, wrapping
 if TYPE_CHECKING:
     from ...earley import Engine
     from ...earley.limits import Limits
+    from .algebra import Algebra
 
 
 class ReadSchema:
@@ -150,14 +151,24 @@ _FOLLOWING: WeakSet[Engine] = WeakSet()
 """Engines of grammars with a schema whose items are read (`followed_items`)."""
 _REPEATING: WeakSet[Engine] = WeakSet()
 """Engines of grammars with a schema in which some items may have to be equal."""
+_TAGGED: WeakSet[Engine] = WeakSet()
+"""Engines of grammars with a schema whose objects are written with tags (`arguments`)."""
 
 
-def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> int:
-    """Return the symbol for the documents of a schema, in the engine of another grammar."""
+def embed(schema: Any, written_options: str, engine: Engine, limits: Limits, excluded: tuple[str, ...] = ()) -> int:
+    """Return the symbol for the documents of a schema, in the engine of another grammar.
+
+    excluded: what no string and no key of the documents has in it, as they are spelled, between its quotes."""
     options, registry = read_options(written_options)
     own = own_spellings(schema if isinstance(schema, str) else "")
     documents = Documents(read(schema, limits), registry=registry, own=own, draft=options.draft_number, limits=limits)
     algebra, _ = scanned(documents, options, limits)
+    join(algebra, engine)
+    return SchemaLoader(algebra, engine, None, excluded).start(algebra.place(documents.root))
+
+
+def join(algebra: Algebra, engine: Engine, has_tags: bool = False) -> None:
+    """Let an algebra describe the doubtful tokens of all schemas in an engine."""
     # More tokens are doubtful then: right for other schemas, too.
     algebra.has_unique_items = algebra.limits_keys = algebra.items_run_out = True
     algebra.lists_names = False
@@ -165,9 +176,11 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
         _FOLLOWING.add(engine)
     if algebra.repeats_items:
         _REPEATING.add(engine)
+    if has_tags:
+        _TAGGED.add(engine)
     algebra.follows_items = engine in _FOLLOWING
     algebra.repeats_items = engine in _REPEATING
-    return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
+    algebra.has_tags = engine in _TAGGED
 
 
 def read_options(options: str) -> tuple[Options, Any]:

@@ -12,7 +12,6 @@ from earleymask.grammar.json_schema.shapes cimport is_nothing
 from earleymask.grammar.json_schema.text_sets cimport Texts, has_surrogate, spelled_words
 
 
-@cython.final
 cdef class SchemaLoader:
     cdef readonly object options
     cdef readonly object style
@@ -35,6 +34,9 @@ cdef class SchemaLoader:
     cdef readonly object level
     cdef readonly SchemaLoader deeper
     cdef object known_questions
+    cdef public object names
+    cdef public bint is_open
+    cdef readonly tuple excluded
     cdef object quote
     cdef object key_end
 
@@ -42,6 +44,14 @@ cdef class SchemaLoader:
     @cython.locals(engine=Engine)
     cdef terminal(self, key, str name, node)
     cpdef mark(self, str name)
+    cdef text_node(self, Texts texts)
+    cdef without(self, node)
+    cpdef list end(self, str bracket, bint has_parts)
+    cpdef bint has_key(self, str name) except -1
+    cpdef str read_key(self, bytes text)
+    cpdef member(self, name, term)
+    cpdef closed(self, value, key)
+    cpdef bint is_sure(self, term) except -1
     cpdef list before(self, bint is_first)
     cpdef SchemaLoader inner(self)
     cpdef word(self, str text)

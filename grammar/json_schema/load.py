@@ -122,8 +122,11 @@ class SchemaLoader:
     need not visit it.
     """
 
-    def __init__(self, algebra: Algebra, engine: Engine, around: SchemaLoader | None = None) -> None:
-        """around: with the option `indent`, the loader of the values that this one's are members and items of."""
+    def __init__(
+        self, algebra: Algebra, engine: Engine, around: SchemaLoader | None = None, excluded: tuple[str, ...] = ()
+    ) -> None:
+        """around: with the option `indent`, the loader of the values that this one's are members and items of.
+        excluded: what no string and no key has in it, as they are spelled, between its quotes."""
         keep(self)
         options = self.options = algebra.options
         self.style = options.style
@@ -151,6 +154,11 @@ class SchemaLoader:
         # What holds this loader, if it is the second loader of `followed_items`, which reads no text.
         self.holder: Callable[[], FollowedItems | None] = _nothing
         self.followed: FollowedItems | None = None
+        # What another spelling of objects (`arguments`) needs: the keys that can be spelled, None for all; and whether
+        # an object has no end mark.
+        self.names: Texts | None = None
+        self.is_open = False
+        self.excluded: tuple[str, ...] = excluded if around is None else around.excluded
         if around is not None:
             self.holder = around.holder
             self.terminals, self.keys, self.scalar_symbols = around.terminals, around.keys, around.scalar_symbols
@@ -213,6 +221,7 @@ class SchemaLoader:
             algebra.limits_keys,
             algebra.lists_names,
             algebra.items_run_out,
+            algebra.has_tags,
         )
 
     def why_not(self, failure: Failure) -> Finding | None:
@@ -246,6 +255,10 @@ class SchemaLoader:
             return [self.mark(",")]
         return [self.mark("first")] if "first" in self.marks else []
 
+    def end(self, bracket: str, has_parts: bool) -> list[int]:
+        """Return what stands at the end of an object or array, "}" or "]", which has members or items or not."""
+        return [self.mark(bracket if has_parts else f"empty {bracket}")]
+
     def inner(self) -> SchemaLoader:
         """Return the loader of members and items, whose white space is that around these."""
         if self.level is None:
@@ -271,8 +284,17 @@ class SchemaLoader:
             made = self.terminals[texts] = self.leaf("texts", texts)
             return made
         regexes = self.regexes
-        node = texts.node(regexes, self.style, self.own)
+        node = self.text_node(texts)
         return self.terminal(texts, "string", regexes.concat((self.quote, node, self.quote)))
+
+    def text_node(self, texts: Texts) -> int:
+        """Return the regex node of the spellings of a set of texts, without quotes."""
+        node = texts.node(self.regexes, self.style, self.own)
+        return self.without(node) if self.excluded else node
+
+    def without(self, node: int) -> int:
+        """Leave out what has one of the `excluded` texts in it."""
+        return int(self.regexes.intersection([node, *[lacking(text, self.regexes) for text in self.excluded]]))
 
     def number(self, numbers: NumberSet) -> int | None:
         """Return the terminal of the numbers of a set; None if none of them can be spelled."""
@@ -302,12 +324,37 @@ class SchemaLoader:
             else:
                 node = spelled(regexes.literal(name.encode()), regexes, self.style)
             key = regexes.concat((self.quote, node, self.key_end))
+        if self.excluded:
+            key = regexes.concat((self.quote, self.text_node(Texts(frozenset((name,)))), self.key_end))
         symbol = None
         if not regexes.is_empty(key):
             symbol = self.engine.add_terminal(f'"{name}":', key)
             self.note(symbol, "key", name)
         self.keys[name] = symbol
         return symbol
+
+    def has_key(self, name: str) -> bool:
+        """Whether a key can be spelled."""
+        return (not self.excluded and not has_surrogate(name)) or self.key(name) is not None
+
+    def read_key(self, text: bytes) -> str:
+        """Return the name of a key that is written as `text`, colon included."""
+        name: str = json.loads(text[: text.rindex(b'"') + 1])
+        return name
+
+    def member(self, name: Any, term: int) -> int | None:
+        """Return the symbol of a term's values as those of a member; name: None if the key has no name."""
+        return self.value(term)
+
+    def closed(self, value: int, key: str) -> int:
+        """Return the symbol `value` of a member without a name as that after the key that has been read."""
+        return value
+
+    def is_sure(self, term: int) -> bool:
+        """Whether it is quick to see that a value of the term can be spelled."""
+        if self.excluded:  # numbers have nothing of it in them, nor has the empty string
+            return term == TRUE or plain_scalars(self.algebra, term) is not None
+        return is_something(self.algebra, term)
 
     def followed_key(self, texts: Texts, follow: Callable[..., int], *arguments: Any) -> int | None:
         """Return the terminal of the keys in a set; `follow(*arguments, text)` returns the symbol after the key that is
@@ -327,7 +374,7 @@ class SchemaLoader:
 
     def key_node(self, texts: Texts) -> int:
         regexes = self.regexes
-        node: int = regexes.concat([self.quote, texts.node(regexes, self.style, self.own), self.key_end])
+        node: int = regexes.concat([self.quote, self.text_node(texts), self.key_end])
         return node
 
     def followed_scalars(
@@ -360,7 +407,7 @@ class SchemaLoader:
             return self.followed_key(content, follow, *arguments)
         regexes = self.regexes
         if kind == "texts":
-            node = regexes.concat([self.quote, content.node(regexes, self.style, self.own), self.quote])
+            node = regexes.concat([self.quote, self.text_node(content), self.quote])
             name, sort = "string", TEXT_PARTS if is_part else TEXT_ITEMS
         else:
             node = self.without_exponent(content)
@@ -456,7 +503,7 @@ class SchemaLoader:
 
     def second(self, engine: Engine) -> SchemaLoader:
         """Return a loader of the same schema for another engine."""
-        loader = SchemaLoader(self.algebra, engine)
+        loader = SchemaLoader(self.algebra, engine, None, self.excluded)
         loader.level, loader.marks = self.level, self.marks
         return loader
 
@@ -477,7 +524,7 @@ class SchemaLoader:
         symbol: int | None
         values = plain_scalars(algebra, term)
         if values is None and self.lists(term):
-            witness = () if is_something(algebra, term) else None
+            witness = () if self.is_sure(term) else None
             symbol = self.engine.add_lazy(
                 "value", SchemaLoader.expand_list, self, term, witness=witness, untracked=self.is_ours
             )
@@ -488,7 +535,7 @@ class SchemaLoader:
         if values is not None and not values.arrays and not values.objects:
             symbol = None if is_nothing(values) else self.scalar(values, term)
         else:
-            witness = () if is_something(algebra, term) else None
+            witness = () if self.is_sure(term) else None
             symbol = self.engine.add_lazy(
                 "value", SchemaLoader.expand, self, term, witness=witness, untracked=self.is_ours
             )
@@ -503,7 +550,7 @@ class SchemaLoader:
         """
         symbol = self.scalar_symbols.get(values)
         if symbol is None:
-            witness = () if have_scalar(self.algebra, values) else None
+            witness = () if not self.excluded and have_scalar(self.algebra, values) else None
             symbol = self.scalar_symbols[values] = self.engine.add_lazy(
                 "scalar", SchemaLoader.scalars, self, values, origin, witness=witness, untracked=self.is_ours
             )
@@ -512,7 +559,13 @@ class SchemaLoader:
     def lists(self, term: int) -> bool:
         """Whether the arrays and objects of a term become one terminal, see `enumerations`."""
         options = self.options
-        if not self.style.dumped or not self.algebra.is_plain or options.indent is not None or options.closed:
+        if (
+            self.excluded
+            or not self.style.dumped
+            or not self.algebra.is_plain
+            or options.indent is not None
+            or options.closed
+        ):
             return False
         return constants_of(self.algebra, term) is not None and self.holder() is None
 
@@ -598,6 +651,13 @@ class SchemaLoader:
             if self.rehearsed is not None:
                 self.rehearsed[shape] = rules
         return symbol
+
+
+def lacking(text: str, regexes: Regexes) -> int:
+    """Return the regex node of the texts that do not have `text` in them."""
+    anything = regexes.complement(regexes.union([]))
+    node: int = regexes.complement(regexes.concat((anything, regexes.literal(text.encode(), anything))))
+    return node
 
 
 def _nothing() -> None:

@@ -5,7 +5,7 @@ cimport cython
 from earleymask.earley._large cimport untrack
 from earleymask.grammar.json_schema.shortcuts cimport is_something
 from earleymask.grammar.json_schema.load cimport SchemaLoader
-from earleymask.grammar.json_schema.text_sets cimport Texts, has_surrogate
+from earleymask.grammar.json_schema.text_sets cimport Texts
 
 
 @cython.final
@@ -56,6 +56,7 @@ cdef class ObjectRules:
     @cython.locals(found=list, after=State, n_ordered=Py_ssize_t)
     cdef list productions(self, State state)
     cdef bint may_end(self, State state) except -1
+    cdef bint may_stop(self, State state) except -1
     cdef add_named(self, State state, Py_ssize_t index, passed, list found)
     @cython.locals(keys=Texts)
     cdef add_others(self, State state, list found)
@@ -65,7 +66,7 @@ cdef class ObjectRules:
     @cython.locals(then=State)
     cdef add_ways(self, State state, key, value, State after, list found, about, Texts keys)
     @cython.locals(loader=SchemaLoader, member=list)
-    cdef add_one(self, State state, key, value, State after, list found, Texts keys)
+    cdef add_one(self, State state, key, name, value, State after, list found, Texts keys)
     cdef bint has_room(self, State state, passed) except -1
     cdef other(self, Texts keys, value, State after, bint is_possible)
     @cython.locals(parts=tuple)

@@ -33,7 +33,7 @@ from .finite import n_texts, words
 from .listed_names import MAX_LISTED_VALUES, MIN_NAMES, ListedNames
 from .shapes import FALSE, TRUE
 from .shortcuts import is_something
-from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union_of
+from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, union_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -188,7 +188,7 @@ class ObjectRules:
         for keys, value in shape.for_all:
             if value == FALSE:
                 others = others.difference(keys)
-        return others
+        return others if self.loader.names is None else others.intersection(self.loader.names)
 
     def name_few(self) -> None:
         """Make keys without a name into names if an atom could run out of them before all demands are met.
@@ -251,9 +251,9 @@ class ObjectRules:
         found: list[int] = []
         for name, value in names if required else ():
             tick()
-            if name not in required or (not has_surrogate(name) and is_something(loader.algebra, value)):
+            if name not in required or (loader.has_key(name) and loader.is_sure(value)):
                 continue
-            symbol = loader.value(value)
+            symbol = loader.member(name, value)
             if symbol is None or loader.key(name) is None:
                 return None
             found.append(symbol)
@@ -278,6 +278,7 @@ class ObjectRules:
                 ObjectRules.expand,
                 self,
                 state,
+                nullable=self.loader.is_open and self.may_stop(state),
                 witness=witness,
                 size=STATE_BYTES
                 + (state.passed.bit_length() + state.clauses.bit_length()) // 4
@@ -416,7 +417,10 @@ class ObjectRules:
         if self.listed and not n_ordered:
             found.append([*self.loader.before(state.size == 0), self.listed_member(self.listed[0], state)])
         if self.may_end(state):
-            found.append([self.loader.mark("}" if state.size else "empty }")])
+            if not self.loader.is_open:
+                found.append(self.loader.end("}", state.size > 0))
+            elif state.size:
+                found.append([])
         self.add_others(state, found)
         return found
 
@@ -438,7 +442,7 @@ class ObjectRules:
 
     def follow_listed(self, listed: ListedNames, after: State, text: bytes) -> int:
         """Return the symbol of what follows a listed name that is written as `text`, colon included."""
-        name = json.loads(text[: text.rindex(b'"') + 1])
+        name = self.loader.read_key(text)
         value = self.loader.value(listed.values[name])
         assert value is not None
         if listed.end:
@@ -455,6 +459,26 @@ class ObjectRules:
         if state.size < min(self.shape.least, self.settled):
             return False
         return self.clauses is None or self.clauses.may_end(state.clauses)
+
+    def may_stop(self, state: State) -> bool:
+        """Whether an object without an end mark, of which a member has been written, may end here: all names that have
+        an order and are left may be omitted."""
+        if not state.size:
+            return False
+        n_ordered = self.n_ordered
+        if state.passed >= n_ordered:
+            return self.may_end(state)
+        if self.required >> state.passed & (BIT << n_ordered - state.passed) - 1:
+            return False
+        left = state.clauses
+        if self.clauses is not None:
+            for name, _ in self.names[state.passed : n_ordered]:
+                tick()
+                then = self.clauses.passed(left, name)
+                if then is None:
+                    return False
+                left = then
+        return self.may_end(State(n_ordered, state.size, state.missing, state.others, left))
 
     def add_named(self, state: State, index: int, passed: int, found: list[list[int]]) -> None:
         """Add a member with one of the named keys."""
@@ -540,24 +564,32 @@ class ObjectRules:
     ) -> None:
         """Add a member, once for each way in which the clauses continue. The clauses of `after` are not known yet."""
         clauses = self.clauses
+        name = about if keys is None else None
         if clauses is None:
-            self.add_one(state, key, value, after, found, keys)
+            self.add_one(state, key, name, value, after, found, keys)
             return
         for way in clauses.ways(state.clauses, about, value, partial(self.left, state)):
             then = State(after.passed, after.size, after.missing, after.others, way.left)
-            self.add_one(state, key, way.value, then, found, keys)
+            self.add_one(state, key, name, way.value, then, found, keys)
 
     def add_one(
-        self, state: State, key: int, value: int, after: State, found: list[list[int]], keys: Texts | None
+        self,
+        state: State,
+        key: int,
+        name: str | Texts | None,
+        value: int,
+        after: State,
+        found: list[list[int]],
+        keys: Texts | None,
     ) -> None:
         loader = self.loader
-        symbol = loader.value(value)
+        symbol = loader.member(name, value)
         if symbol is None:
             return
         if keys is None:
             member = [key, symbol, self.symbol(after)]
         else:
-            member = [self.other(keys, symbol, after, not state.others)]
+            member = [self.other(keys, symbol, after, not state.others and loader.names is None)]
         found.append([*loader.before(state.size == 0), *member])
 
     def has_room(self, state: State, passed: int) -> bool:
@@ -583,16 +615,16 @@ class ObjectRules:
     def expand_other(self, keys: Texts, value: int, after: State) -> list[list[int]]:
         loader = self.loader
         key = loader.followed_key(keys, ObjectRules.follow, self, value, after)
-        if key is not None and self.shape.named and value == loader.value(TRUE) and loader.holder() is None:
+        if key is not None and self.shape.named and value == loader.member(None, TRUE) and loader.holder() is None:
             loader.engine.set_unlikely(key)  # the schema allows it, but does not speak of it
         return [] if key is None else [[key, self.rest(value, after)]]
 
     def follow(self, value: int, after: State, text: bytes) -> int:
         """Return the symbol of what follows a key that is written as `text`, colon included."""
-        key = json.loads(text[: text.rindex(b'"') + 1])
-        then = State(after.passed, after.size, after.missing, after.others | {key}, after.clauses)
-        symbol = self.rest(value, then)
         loader = self.loader
+        key = loader.read_key(text)
+        then = State(after.passed, after.size, after.missing, after.others | {key}, after.clauses)
+        symbol = self.rest(loader.closed(value, key), then)
         if not loader.engine.is_productive(symbol):
             # `name_few` gave no names to keys that have run out, because it did not see that these have no value.
             error = GrammarLimitError(f"what may follow the key {json.dumps(key)} was not known before it was written")

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..arguments.styles import STYLES
 from ..errors import IGNORED, Row
 from ..json_schema.grammar import reread, warning_of, written
 from ..json_schema.options import DEFAULT_OPTIONS, Options, check
 from ..lark.modules import Kept
 from ..source import MAX_WARNINGS, GrammarWarning, did_you_mean
 from .load import Names, TagLoader
-from .spec import read, texts_within, top
+from .spec import dicts_within, read, texts_within, top
 
 if TYPE_CHECKING:
     from ...earley.limits import Limits
@@ -65,8 +66,6 @@ class ReadTags:
             found["special"] = self.names.special
         if self.names.ids:
             found["ids"] = self.names.ids
-        if self.names.eos is not None:
-            found["eos"] = self.names.eos
         if self.options:
             found["schemas"] = self.options
         return json.dumps(found, sort_keys=True) if found else ""
@@ -116,11 +115,9 @@ def read_again(text: str, options: str, kept: Kept | None, limits: Limits) -> Re
     if grammars:
         value = restored(value, grammars)
     found = json.loads(options) if options else {}
-    eos = found.get("eos")
     names = Names(
         tuple(found.get("special", ())),
         tuple([(text, id_) for text, id_ in found.get("ids", ())]),
-        None if eos is None else tuple(eos),
     )
     schema_options = found.get("schemas", {})
     if schema_options.get("separators") is not None:
@@ -130,7 +127,7 @@ def read_again(text: str, options: str, kept: Kept | None, limits: Limits) -> Re
 
 def names_in(value: Any, vocabulary: Vocabulary) -> Names:
     """Return what the vocabulary says about the names of tokens in a structural tag."""
-    texts = "\0".join(texts_within(value))
+    texts = "\0".join([*texts_within(value), *[text for style in styles(value) for text in STYLES[style].texts()]])
     special = tuple(sorted([name for name in vocabulary.special_tokens if name and name in texts]))
     wanted = {text.encode(): text for text in token_texts(value) if text not in vocabulary.special_tokens}
     ids: dict[str, int] = {}
@@ -139,7 +136,7 @@ def names_in(value: Any, vocabulary: Vocabulary) -> Names:
             text = wanted.get(vocabulary.trie.token_bytes(id_)) if id_ < vocabulary.trie.n_tokens else None
             if text is not None:
                 ids.setdefault(text, id_)
-    return Names(special, tuple(sorted(ids.items())), vocabulary.eos_token_ids)
+    return Names(special, tuple(sorted(ids.items())))
 
 
 def embed_tags(tags: Any, embedded: Embedded, limits: Limits) -> int:
@@ -147,26 +144,24 @@ def embed_tags(tags: Any, embedded: Embedded, limits: Limits) -> int:
     return TagLoader(tags.names, tags.options, limits, embedded).start(*top(tags.value))
 
 
+def styles(value: Any) -> set[str]:
+    """Return the styles of arguments in a structural tag."""
+    found = {
+        "qwen_xml" if each.get("type") == "qwen_xml_parameter" else each.get("style") for each in dicts_within(value)
+    }
+    return {style for style in found if isinstance(style, str)} & STYLES.keys()
+
+
 def token_texts(value: Any) -> Iterator[str]:
     """Return the texts by which formats give tokens."""
-    stack = [value]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, dict):
-            for name, inner in each.items():
-                if name == "token" and isinstance(inner, str):
-                    yield inner
-                elif name in ("exclude_tokens", "trigger_tokens") and isinstance(inner, list):
-                    yield from [text for text in inner if isinstance(text, str)]
-                elif name == "rules" and each.get("type") == "token_dispatch" and isinstance(inner, list):
-                    yield from [
-                        rule[0] for rule in inner if isinstance(rule, list) and rule and isinstance(rule[0], str)
-                    ]
-                    stack.append(inner)
-                elif name not in ("json_schema", "schema"):
-                    stack.append(inner)
-        elif isinstance(each, list):
-            stack += each
+    for each in dicts_within(value):
+        given: list[Any] = [each.get("token")]
+        for name in ("exclude_tokens", "trigger_tokens"):
+            given += each[name] if isinstance(each.get(name), list) else []
+        rules = each.get("rules") if each.get("type") == "token_dispatch" else None
+        if isinstance(rules, list):
+            given += [rule[0] for rule in rules if isinstance(rule, list) and rule]
+        yield from [one for one in given if isinstance(one, str)]
 
 
 def grammars_within(value: Any) -> list[Any]:

@@ -42,8 +42,6 @@ class Names(NamedTuple):
     """The special tokens whose names stand in the formats."""
     ids: tuple[tuple[str, int], ...] = ()
     """Tokens with text that formats give by their text, and their ids."""
-    eos: tuple[int, ...] | None = None
-    """The EOS ids; None without a vocabulary."""
 
 
 class Closing(NamedTuple):
@@ -178,31 +176,11 @@ class TagLoader:
         style = format.value.get("style", "json")
         if not isinstance(style, str):
             raise error(f"'style' is a string, not {shown(style)}", format.at("style"))
-        schema = format.value["json_schema"]
-        excludes = format.texts("excludes")
-        if excludes:
-            schema = self.without(schema, excludes, options, style, format.at("excludes"))
-        return self.schema(schema, format.at("json_schema"), options, style, format.at("style"))
-
-    def without(self, schema: Any, excludes: list[str], options: dict[str, Any], style: str, path: str) -> Any:
-        """Return a schema in whose strings none of the texts may stand."""
-        from ..json_schema.read import read
-        from .excludes import without
-
-        for name, value in (
-            ("spellings", "plain"),
-            ("ensure_ascii", False),
-            ("closed", False),
-            ("string_escapes", None),
-        ):
-            if options.get(name, value) != value:
-                raise error(f"texts are excluded from a schema only with {name}={value!r}", path)
-        if style != "json":
-            raise error(f"texts are excluded from schemas in style 'json' alone, not {style!r}", path)
-        return without(read(schema, self.limits), excludes, path)
+        excludes = tuple(format.texts("excludes"))
+        return self.schema(format.value["json_schema"], format.at("json_schema"), options, style, excludes)
 
     def read_qwen_xml_parameter(self, format: Format) -> Symbols:
-        return self.schema(format.value["json_schema"], format.at("json_schema"), self.options, "qwen_xml", format.path)
+        return self.schema(format.value["json_schema"], format.at("json_schema"), self.options, "qwen_xml")
 
     def read_token(self, format: Format) -> Symbols:
         return (self.token(format.value["token"], format.at("token")),)
@@ -329,7 +307,7 @@ class TagLoader:
                 raise error("a structure is an object with 'begin', 'schema' and 'end'", path)
             begin = text_of(each["begin"], pointer(path, "begin"))
             end = pointer(path, "end")
-            schema = self.schema(each["schema"], pointer(path, "schema"), self.options, "json", path)
+            schema = self.schema(each["schema"], pointer(path, "schema"), self.options)
             rest = (*schema, *self.constant(text_of(each["end"], end), end))
             found.append(self.branch(begin, pointer(path, "begin"), triggers, rest))
         check_triggers(triggers, found, "/triggers")
@@ -537,44 +515,58 @@ class TagLoader:
 
     def other_tokens(self, format: Format, *names: str, begins: Iterable[tuple[Any, str]] = ()) -> int:
         """Return the symbol of any token but EOS and those that the lists of the format name."""
-        if self.names.eos is None:
-            raise error(
-                f"{format.kind!r} allows any token, so EOS tokens must be known",
-                format.path,
-                "give the vocabulary: Grammar.from_structural_tag(spec, vocabulary)",
-            )
         excluded = [item for name in names for item in format.items(name, empty=True)]
         found = [self.token_id(given, path) for given, path in [*excluded, *begins]]
-        ids = sorted({one for one in found if isinstance(one, int)} | set(self.names.eos))
+        ids = sorted({one for one in found if isinstance(one, int)})
         special = sorted({one for one in found if isinstance(one, str)})
         key = (tuple(ids), tuple(special))
         symbol = self.tokens.get(key)
         if symbol is None:
             ranges = tuple([(one, one) for one in ids])
-            symbol = self.model.token_ids("any other token", ranges, tuple(special), True, self.origin(format.path))
+            origin = self.origin(format.path)
+            symbol = self.model.token_ids("any other token", ranges, tuple(special), True, origin, eos=False)
             self.tokens[key] = symbol
         return symbol
 
     # Schemas and grammars.
 
-    def schema(self, schema: Any, path: str, options: dict[str, Any], style: str, style_path: str) -> Symbols:
-        """Return the symbol of the texts that a schema allows in a style."""
-        from ..json_schema.grammar import embed
-
+    def schema(
+        self, schema: Any, path: str, options: dict[str, Any], style: str = "json", excludes: tuple[str, ...] = ()
+    ) -> Symbols:
+        """Return the symbol of the texts that a schema allows in a style. `excludes`: what no string may contain."""
         written = self.written(options)
-        if style != "json":
-            raise error(f"there is no style {style!r}", style_path)
+        origin = self.origin(path)
         self.schemas.append((path, schema, written))
+        if style != "json":
+            from ..arguments.embed import embed_arguments
+            from ..json_schema.options import DEFAULT_OPTIONS
+
+            try:
+                return (
+                    embed_arguments(
+                        schema,
+                        style,
+                        DEFAULT_OPTIONS._replace(**options),
+                        self.model,
+                        origin,
+                        excluded=excludes,
+                        specials=frozenset(self.names.special),
+                    ),
+                )
+            except GrammarError as problem:
+                raise placed(problem, path) from problem
+            except ValueError as problem:
+                raise error(str(problem), path.removesuffix("json_schema") + "style") from None
+
+        from ..json_schema.grammar import embed
 
         def make(engine: Engine) -> int:
             try:
-                return embed(schema, written, engine, self.limits)
+                return embed(schema, written, engine, self.limits, excludes)
             except GrammarError as problem:
-                for one in problem.errors:
-                    one.pointer = path + (one.pointer or "")
-                raise
+                raise placed(problem, path) from problem
 
-        return (self.model.made("JSON", make, self.origin(path)),)
+        return (self.model.made("JSON", make, origin),)
 
     def written(self, options: dict[str, Any]) -> str:
         """Return the text of the options of a schema."""
@@ -628,6 +620,13 @@ def is_unlimited(given: Any) -> bool:
     if kind == "sequence" and isinstance(elements, list) and elements:
         return is_unlimited(elements[-1])
     return kind == "or" and isinstance(elements, list) and any([is_unlimited(each) for each in elements])
+
+
+def placed(problem: GrammarError, path: str) -> GrammarError:
+    """Let an error about a schema say where in the structural tag it is."""
+    for one in problem.errors:
+        one.pointer = path + (one.pointer or "")
+    return problem
 
 
 def check_triggers(triggers: list[str], branches: list[Branch], path: str) -> None:

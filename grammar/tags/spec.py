@@ -221,18 +221,26 @@ def is_older(given: Any) -> bool:
     return isinstance(given, Mapping) and "structures" in given
 
 
-def texts_within(given: Any) -> Iterator[str]:
-    """Return the strings that stand in formats, without those within schemas, grammars and patterns."""
+def dicts_within(given: Any) -> Iterator[dict[str, Any]]:
+    """Return the objects in a structural tag, without those within schemas."""
     stack = [given]
     while stack:
         value = stack.pop()
-        if isinstance(value, str):
+        if isinstance(value, dict):
             yield value
-        elif isinstance(value, Mapping):
-            stack += [
-                each
-                for name, each in value.items()
-                if name not in ("type", "json_schema", "schema", "grammar", "pattern", "excludes", "style")
-            ]
-        elif isinstance(value, (list, tuple)):
+            stack += [each for name, each in value.items() if name not in ("json_schema", "schema")]
+        elif isinstance(value, list):
             stack += value
+
+
+def texts_within(given: Any) -> Iterator[str]:
+    """Return the strings that stand in formats as constants, without those within schemas, grammars and patterns."""
+    for each in dicts_within(given):
+        for name in ("value", "begin", "end", "separator", "triggers", "rules"):
+            stack = [each.get(name)]
+            while stack:
+                value = stack.pop()
+                if isinstance(value, str):
+                    yield value
+                elif isinstance(value, list):
+                    stack += value

@@ -33,17 +33,26 @@ def with_parts(vocabulary: Vocabulary) -> Vocabulary:
 @pytest.mark.parametrize(
     "described",
     [
-        (False, False, False, False, False, False),
-        (False, False, False, True, False, False),
-        (True, False, False, False, False, False),
-        (True, True, False, False, False, True),
-        (True, True, True, True, True, False),
+        (False, False, False, False, False, False, False),
+        (False, False, False, True, False, False, False),
+        (True, False, False, False, False, False, False),
+        (True, True, False, False, False, True, False),
+        (True, True, True, True, True, False, False),
+        (False, False, False, False, False, False, True),
+        (True, True, True, True, True, True, True),
     ],
 )
 def test_json(described: Doubtful) -> None:
     tokens = cut("tekken", 20_000)
     marked = [token for token in tokens if any(byte in token for byte in b'",:]}')]
-    tokens = [*marked[:2000], *Random(1).sample(tokens, 1500)]
+    tags = [
+        b"<parameter=a>1</",
+        b">1</parameter>",
+        b'"></',
+        b'a" type="string"<|sep|><|close|>',
+        b"<arg_key>a</arg_key>\xe2",
+    ]
+    tokens = [*dict.fromkeys([*marked[:2000], *Random(1).sample(tokens, 1500), *tags])]
     vocabulary = with_parts(Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens)))
     regexes = Regexes()
     n_found = 0

@@ -38,10 +38,11 @@ ALLOWED_IN_GRAMMAR = {
     "model": {"regex"},
     "gbnf": {"model", "regex", "token_ids", "other_syntax"},
     "json_schema": {"json", "regex"},
+    "arguments": {"json", "json_schema", "model", "regex"},
     # `lark/embedded` reads `%json` with `json_schema`.
     "lark": {"model", "regex", "json", "json_schema", "token_ids", "other_syntax"},
     # `tags` leaves it to `lark/embedded` to lay out what Lark grammars within a structural tag ignore.
-    "tags": {"model", "regex", "json_schema", "gbnf", "lark"},
+    "tags": {"model", "regex", "json_schema", "arguments", "gbnf", "lark"},
     "within": {"regex", "gbnf", "tags", "lark"},
     "grammar": {"model", "regex", "json", "gbnf", "json_schema", "lark", "tags", "within"},
 }
