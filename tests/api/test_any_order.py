@@ -1,4 +1,4 @@
-"""Any calls, in any order, of several matchers that share a grammar: each answers as if it had been made for its tokens.
+"""Any calls, in any order, of several matchers of one grammar: each answers as if it had been made for its tokens.
 
 The machine keeps for each matcher the tokens that it must have accepted (`support/subjects.py`), and compares all that
 it answers with a replay of these tokens (`support/worlds.py`). To add a call, write a rule: it takes a subject, calls

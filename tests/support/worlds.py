@@ -1,9 +1,9 @@
 """Grammars with a vocabulary, and what must be true of a matcher after given tokens, worked out anew each time.
 
 `tests/api/test_any_order.py` calls matchers in any order and compares them with this. A world answers for a history of
-tokens, not for a matcher: it accepts the tokens once more, on a new matcher of another grammar object, with a vocabulary
-whose own end tokens are those that the matcher was given, and makes the mask by the walk over the trie. In small worlds
-the slow twin must say the same. So nothing that a matcher has been through can be wrong in both.
+tokens, not for a matcher: it accepts the tokens once more, on a new matcher of another grammar object, with a
+vocabulary whose own end tokens are those that the matcher was given, and makes the mask by the walk over the trie. In
+small worlds the slow twin must say the same. So nothing that a matcher has been through can be wrong in both.
 """
 
 from __future__ import annotations
