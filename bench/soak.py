@@ -66,8 +66,8 @@ def schema_text(rng: Random) -> str:
 
 
 def deep(rng: Random) -> Grammar:
-    """Make a grammar of palindromes, which soon take more memory than they may."""
-    text = f'start: "{endurance.name(rng)}" same\nsame: "a" same "a" | "b" same "b" | "a" | "b" |'
+    """Make a grammar of many palindromes, which soon take more memory than they may."""
+    text = f'start: "{endurance.name(rng)}" same~20..99\nsame: "a" same "a" | "b" same "b" | "a" | "b"'
     return Grammar.from_lark(text, limits=Limits(matcher_bytes=1 << 12))
 
 
