@@ -92,8 +92,8 @@ def full_names(names: dict[str, str]) -> set[str]:
 
 HOT = full_names(
     {
-        "earley": "_automaton _batch _bitmaps _chart _history _lexer _masks _matcher _records _regex _rests _skeletons"
-        " _tables _walk",
+        "earley": "_apply _automaton _batch _bitmaps _chart _history _lexer _masks _matcher _records _regex _rests"
+        " _skeletons _tables _tensors _walk",
         "trie": "_build _memory _quotient _trie",
     }
 )

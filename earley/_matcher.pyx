@@ -12,7 +12,6 @@ from libc.string cimport memcpy, memset
 
 from functools import partial
 from operator import index
-from sys import modules
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport Within, count, keep, tick
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
+from earleymask.earley._tensors cimport words_of_tensor
 from earleymask.earley._token_ids cimport has_id, is_eos, token_ids_of
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
@@ -43,7 +43,6 @@ MOST_BYTES_AHEAD = 64
 FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
 cdef str RAISE = "raise"
-cdef object torch = None                # the module, if a tensor has been met
 cdef object NDARRAY = np.ndarray
 
 cdef object grammar_reader = None       # see `set_readers`
@@ -214,12 +213,11 @@ cdef class Matcher:
 
     cdef bint fill_tensor(self, row) except -1:
         """Fill a row of torch if the mask is remembered; return whether it was filled."""
-        cdef size_t n_words
-        if not is_plain_tensor(row):
-            return False
-        n_words = row.numel()
+        cdef size_t n_words = 0
+        cdef uint32_t* words = words_of_tensor(row, &n_words)
         # SAFETY: no other thread runs before the row is written, so its memory stays where it is.
-        return n_words >= self.trie.n_words and self.write_known(<uint32_t*> <size_t> row.data_ptr(), n_words * sizeof(uint32_t))
+        return (words != NULL and n_words >= self.trie.n_words and <size_t> words % sizeof(uint32_t) == 0
+                and self.write_known(words, n_words * sizeof(uint32_t)))
 
     cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1:
         """Write the mask. If this fails, and `ends` is true, end the sequence."""
@@ -1217,18 +1215,6 @@ cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens
                          "array of one dimension")
     PyObject_GetBuffer(row, buffer, PyBUF_WRITABLE)
     return check_room(buffer, n_words, n_tokens)
-
-
-cdef bint is_plain_tensor(row) except -1:
-    """Return whether this is a torch tensor of int32 on the CPU, of one dimension and without gaps."""
-    # PERF: to make a numpy array of it takes four times as long as all these questions together.
-    global torch
-    if torch is None:
-        torch = modules.get("torch")
-        if torch is None:
-            return False
-    return (type(row) is torch.Tensor and row.is_cpu and row.dtype is torch.int32 and row.layout is torch.strided
-            and row.dim() == 1 and row.is_contiguous())
 
 
 cdef inline bint is_int(const char* format_) noexcept nogil:

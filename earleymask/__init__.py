@@ -12,7 +12,8 @@ are for `transformers`; they are imported when first used.
 from typing import TYPE_CHECKING, Any
 
 from . import interpreters as _interpreters  # noqa: F401  # first, for it may refuse to be imported
-from .bitmask import allocate_bitmask, apply_bitmask, fill_bitmasks, start_bitmasks
+from .applying import apply_bitmask
+from .bitmask import allocate_bitmask, fill_bitmasks, start_bitmasks
 from .constraint import Constraint
 from .drafts import fill_draft_bitmasks
 from .earley import Limits, Matcher

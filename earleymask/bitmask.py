@@ -1,4 +1,4 @@
-"""Packed masks for batches: fill many rows at once, and apply them to logits.
+"""Packed masks for batches: fill many rows at once. `applying.py` applies them to logits.
 
 A bitmask row is a vector of int32 words: bit `t & 31` of word `t >> 5` is 1 if token `t` is allowed. xgrammar and
 llguidance use this layout, too, so serving code for one of them can use these masks.
@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -250,7 +250,7 @@ class _Rows:
         self.words = as_words(rows)
         if self.words.ndim != 2 or (indices is None and len(self.words) < len(everyone)):
             raise ValueError(f"rows must have shape ({len(everyone)}, n_words), got {self.words.shape}")
-        places = list(range(len(everyone))) if indices is None else _checked(indices, len(everyone), len(self.words))
+        places = list(range(len(everyone))) if indices is None else checked(indices, len(everyone), len(self.words))
         self.indexes = [index for index, matcher in enumerate(everyone) if matcher is not None]
         """By number: where the matcher stands among all that were given."""
         self.places = [places[index] for index in self.indexes]
@@ -346,121 +346,7 @@ class _Rows:
             raise BatchError(failed) from next(iter(failed.values()))
 
 
-def apply_bitmask(
-    logits: npt.NDArray[np.floating[Any]] | torch.Tensor,
-    bitmask: npt.NDArray[np.int32] | torch.Tensor,
-    *,
-    indices: Sequence[int] | None = None,
-) -> None:
-    """Set the logits of all tokens that are not allowed to -inf, in place. It does the same as this slow code:
-
-        for row in range(len(logits)):
-            for t in range(logits.shape[1] if (bitmask[row] != -1).any() else 0):
-                word = bitmask[row, t // 32] if t // 32 < bitmask.shape[1] else 0
-                if not (word >> (t % 32)) & 1:
-                    logits[row, t] = -inf
-
-    Args:
-        logits: shape `(rows, width)` or `(width,)`; numpy float16, float32 or float64, or torch of these or bfloat16 on
-            any device. They may be wider than the vocabulary (the rest becomes -inf) or narrower (the rest of the mask
-            is ignored). If all bits of a row of the bitmask are set, those beyond the vocabulary, too, its logits stay
-            as they are. Rows of `allocate_bitmask` are such rows, and those that `fill_bitmasks` gives to None; a mask
-            is one only if the grammar allows all tokens, EOS and special ones, too, and there are a multiple of 32.
-        bitmask: int32, shape `(rows, n_words)` or `(n_words,)`, numpy or torch. It is copied to the device of the
-            logits if it is on another one.
-        indices: the rows to which masks are applied, different ones: row i of the bitmask to row i of the logits. The
-            other rows stay as they are. None: all rows.
-
-    If a row of the bitmask is all zero, no logit of that row stays finite.
-
-    Raises:
-        TypeError, ValueError: dtypes or shapes do not fit, or an index is no row. Nothing has been written then.
-    """
-    if indices is not None:
-        _apply_some(logits, bitmask, indices)
-    elif isinstance(logits, np.ndarray):
-        if not np.issubdtype(logits.dtype, np.floating):
-            raise TypeError(f"logits must be floating point, got {logits.dtype}")
-        words = as_words(bitmask)
-        _check_shapes(logits.shape, words.shape)
-        width = min(logits.shape[-1], words.shape[-1] * TOKENS_PER_WORD)
-        np.copyto(logits[..., :width], -np.inf, where=_unpack(~words, width))
-        if width < logits.shape[-1]:
-            np.copyto(logits[..., width:], -np.inf, where=(words != -1).any(axis=-1, keepdims=True))
-    elif _is_torch(logits):
-        _apply_torch(logits, bitmask)
-    else:
-        raise TypeError(f"logits must be a numpy array or a torch tensor, got {type(logits).__name__}")
-
-
-def _apply_some(
-    logits: npt.NDArray[np.floating[Any]] | torch.Tensor,
-    bitmask: npt.NDArray[np.int32] | torch.Tensor,
-    indices: Sequence[int],
-) -> None:
-    """Apply masks to some rows of a batch."""
-    for what, given in ("logits", logits), ("a bitmask", bitmask):
-        if not isinstance(given, np.ndarray) and not _is_torch(given):
-            raise TypeError(f"{what} must be a numpy array or a torch tensor, got {type(given).__name__}")
-    if logits.ndim != 2 or bitmask.ndim != 2:
-        raise ValueError(
-            f"logits of shape {tuple(logits.shape)} and a bitmask of shape {tuple(bitmask.shape)}: with indices, both "
-            "must have two dimensions"
-        )
-    rows = _checked(indices, len(indices), min(len(logits), len(bitmask)))
-    if isinstance(logits, np.ndarray):
-        some = logits[rows]
-        apply_bitmask(some, bitmask[rows])
-        logits[rows] = some
-    else:
-        import torch
-
-        where = torch.tensor(rows, dtype=torch.int64, device=logits.device)
-        chosen = logits.index_select(0, where)
-        if isinstance(bitmask, np.ndarray):
-            bitmask = torch.from_numpy(bitmask)
-        apply_bitmask(chosen, bitmask.index_select(0, where.to(bitmask.device)))
-        logits.index_copy_(0, where, chosen)
-
-
-def _apply_torch(logits: torch.Tensor, bitmask: npt.NDArray[np.int32] | torch.Tensor) -> None:
-    import torch
-
-    if logits.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        raise TypeError(f"logits must be float16, bfloat16, float32 or float64, got {logits.dtype}")
-    words = torch.from_numpy(bitmask) if isinstance(bitmask, np.ndarray) else bitmask
-    if not _is_torch(words) or words.dtype != torch.int32:
-        raise TypeError(f"a bitmask must be int32, got {getattr(words, 'dtype', type(words).__name__)}")
-    _check_shapes(tuple(logits.shape), tuple(words.shape))
-    width = min(logits.shape[-1], words.shape[-1] * TOKENS_PER_WORD)
-    refused: torch.Tensor
-    if logits.device.type == "cpu":
-        # PERF: numpy unpacks 8 rows of 131,072 tokens in 0.05 ms, the torch operations below take 4 on one core.
-        refused = torch.from_numpy(_unpack(~words.cpu().numpy(), width))
-    else:
-        refused = ~_unpack_on_device(words.to(logits.device), width)
-    logits[..., :width].masked_fill_(refused, -torch.inf)
-    if width < logits.shape[-1]:
-        logits[..., width:].masked_fill_((words != -1).any(dim=-1, keepdim=True).to(logits.device), -torch.inf)
-
-
-def _unpack(words: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
-    """Return the first `width` bits of each row as bools."""
-    octets = np.ascontiguousarray(words).astype("<i4", copy=False).view(np.uint8)
-    return np.unpackbits(octets, axis=-1, count=width, bitorder="little").view(np.bool_)
-
-
-def _unpack_on_device(words: torch.Tensor, width: int) -> torch.Tensor:
-    """Do what `_unpack` does, on the device of the tensor."""
-    import torch
-
-    # Working on bytes needs one byte per token in between; shifting int32 words would need four.
-    octets = words.contiguous().view(torch.uint8).unsqueeze(-1)
-    weights = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8, device=words.device)
-    return ((octets & weights) != 0).flatten(-2)[..., :width]
-
-
-def _checked(indices: Sequence[int], n: int, n_rows: int) -> list[int]:
+def checked(indices: Sequence[int], n: int, n_rows: int) -> list[int]:
     """Return the rows of n matchers. Raise ValueError if they are not different rows of n_rows."""
     places = [operator.index(place) for place in indices]
     if len(places) != n:
@@ -493,7 +379,7 @@ def _check_vocabulary(matchers: Sequence[Matcher], indexes: Sequence[int]) -> No
 def as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int32]:
     """Return a numpy view of an int32 bitmask."""
     words: object = rows
-    if _is_torch(rows):
+    if is_torch(rows):
         if rows.device.type != "cpu":
             raise ValueError(
                 f"bitmasks are filled on the CPU, got a tensor on {rows.device}; fill one on the CPU and copy it"
@@ -515,12 +401,7 @@ def check_writable(words: npt.NDArray[np.int32], vocabulary: Vocabulary | None) 
         raise ValueError(f"the words of a row must be contiguous, got strides {words.strides}; fill a contiguous copy")
 
 
-def _check_shapes(logits: tuple[int, ...], bitmask: tuple[int, ...]) -> None:
-    if len(logits) not in (1, 2) or logits[:-1] != bitmask[:-1]:
-        raise ValueError(f"logits of shape {logits} do not fit a bitmask of shape {bitmask}: the rows differ")
-
-
-def _is_torch(value: object) -> TypeGuard[torch.Tensor]:
+def is_torch(value: object) -> TypeGuard[torch.Tensor]:
     """Tell whether a value is a torch tensor, without importing torch."""
     return type(value).__module__.partition(".")[0] == "torch" or (
         hasattr(value, "masked_fill_") and hasattr(value, "device")

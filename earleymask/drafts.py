@@ -43,8 +43,9 @@ def fill_draft_bitmasks(
             `fill_bitmasks`; further rows stay as they are.
         parents: for each token, the index of the token before it, or -1 for the matcher's place. None: a chain,
             `[-1, 0, 1, ...]`.
-        on_error: "raise", or "end": where no mask can be made, the row holds the EOS tokens alone, and no token behind
-            it counts as allowed. If that is the matcher's own place, its sequence ends, see `Matcher.error`.
+        on_error: "raise", or "end": where no mask can be made, the row holds the EOS tokens alone, and neither the
+            token before it nor any behind it counts as allowed. If that is the matcher's own place, its sequence ends,
+            see `Matcher.error`.
 
     Raises:
         TypeError, ValueError: `rows` are of another kind or too small, `parents` are not earlier tokens, or `on_error`

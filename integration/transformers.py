@@ -21,8 +21,9 @@ import numpy.typing as npt
 import torch
 from transformers import LogitsProcessor
 
+from ..applying import apply_bitmask
 from ..arguments import as_grammars, as_vocabulary
-from ..bitmask import apply_bitmask, fill_bitmasks
+from ..bitmask import fill_bitmasks
 from ..earley import Matcher
 from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError, empty_mask
 from ..grammar import Grammar

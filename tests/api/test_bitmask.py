@@ -1,4 +1,4 @@
-"""Packed masks are filled for batches and applied to logits as documented."""
+"""Packed masks are filled for batches as documented."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from earleymask import (
     BatchError,
@@ -26,11 +24,10 @@ from earleymask import (
     MatcherInUseError,
     Vocabulary,
     VocabularyError,
-    apply_bitmask,
     fill_bitmasks,
     start_bitmasks,
 )
-from earleymask.bitmask import _pool, _unpack, _unpack_on_device
+from earleymask.bitmask import _pool
 from earleymask.earley import Engine, Regexes
 from earleymask.earley._batch import Batch
 from support.grammar_texts import GRAMMARS
@@ -44,8 +41,6 @@ ITEM: /[a-z]{1,3}/
 """
 TEXTS = ["", "[", "[a", "[abc", "[abc,", "[a,b,c", "[]", "[a,b"]
 N_WORDS = 9  # ceil(257 / 32)
-TORCH_FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-NUMPY_FLOATS = [np.float16, np.float32, np.float64]
 
 
 def matchers_at(texts: list[str], vocabulary: Vocabulary | None = None) -> list[Matcher]:
@@ -423,126 +418,3 @@ def test_an_empty_batch_is_filled_already() -> None:
     fill_bitmasks([], np.zeros((0, N_WORDS), np.int32), threads=4)
     with pytest.raises(ValueError, match="threads"):
         fill_bitmasks([], np.zeros((0, N_WORDS), np.int32), threads=0)
-
-
-# -- applying -------------------------------------------------------------------------------------------------------
-
-
-def slowly(logits: np.ndarray, bitmask: np.ndarray) -> np.ndarray:
-    """Apply a mask by the formula in the docstring of `apply_bitmask`."""
-    out = logits.copy()
-    for row in range(len(out)):
-        for t in range(out.shape[1] if (bitmask[row] != -1).any() else 0):
-            word = int(bitmask[row, t // 32]) if t // 32 < bitmask.shape[1] else 0
-            if not (word >> (t % 32)) & 1:
-                out[row, t] = -np.inf
-    return out
-
-
-shapes = st.tuples(st.integers(1, 3), st.integers(0, 100), st.integers(1, 4), st.integers(0, 2**32 - 1))
-
-
-@given(shapes)
-def test_applying_equals_the_formula(shape: tuple[int, int, int, int]) -> None:
-    """It does for logits wider than the mask, narrower, and as wide, of every float type of numpy and torch."""
-    n_rows, width, n_words, seed = shape
-    rng = np.random.default_rng(seed)
-    logits = np.round(rng.normal(size=(n_rows, width)), 1)
-    bitmask = rng.integers(-(2**31), 2**31, size=(n_rows, n_words), dtype=np.int64).astype(np.int32)
-    bitmask[rng.random(n_rows) < 0.3] = -1  # rows without a constraint
-    expected = slowly(logits, bitmask)
-    for numpy_type in NUMPY_FLOATS:
-        ours = logits.astype(numpy_type)
-        apply_bitmask(ours, bitmask)
-        assert ours.dtype == numpy_type and np.array_equal(ours, expected.astype(numpy_type))
-    for torch_type in TORCH_FLOATS:
-        for mask in (bitmask, torch.from_numpy(bitmask)):
-            ours_t = torch.from_numpy(logits).to(torch_type)
-            apply_bitmask(ours_t, mask)
-            assert torch.equal(ours_t, torch.from_numpy(expected).to(torch_type))
-
-
-@given(shapes)
-def test_both_ways_of_unpacking_agree(shape: tuple[int, int, int, int]) -> None:
-    """The way for other devices is tested on the CPU, for there may be no GPU."""
-    n_rows, width, n_words, seed = shape
-    width = min(width, n_words * 32)
-    words = np.random.default_rng(seed).integers(-(2**31), 2**31, (n_rows, n_words), np.int64).astype(np.int32)
-    tensor = torch.from_numpy(words)
-    assert np.array_equal(_unpack_on_device(tensor, width).numpy(), _unpack(words, width))
-    assert np.array_equal(_unpack_on_device(tensor[0], width).numpy(), _unpack(words[0], width))
-
-
-def test_one_row_without_a_batch() -> None:
-    (matcher,) = matchers_at(["[a"])
-    row = np.zeros(N_WORDS, np.int32)
-    matcher.fill_bitmask(row)
-    logits = np.zeros(300, np.float32)
-    apply_bitmask(logits, row)
-    assert np.array_equal(np.isfinite(logits), np.pad(matcher.mask(), (0, 43)))
-    tensor = torch.zeros(300)
-    apply_bitmask(tensor, row)
-    assert np.array_equal(tensor.numpy(), logits)
-
-
-def test_views_are_changed_in_place() -> None:
-    """Logits and masks may be views into larger tensors: strided, and not from the beginning."""
-    bitmask = np.zeros((4, N_WORDS), np.int32)
-    bitmask[2, 1] = 1 << 5
-    whole = torch.zeros(3, 5, 300)
-    apply_bitmask(whole[:, 4], torch.from_numpy(bitmask)[1:])
-    assert torch.isfinite(whole[:, :4]).all()
-    assert torch.isfinite(whole[:, 4]).nonzero().tolist() == [[1, 37]]
-    columns = np.zeros((300, 3), np.float32)
-    apply_bitmask(columns.T, bitmask[1:])
-    assert np.argwhere(np.isfinite(columns)).tolist() == [[37, 1]]
-
-
-def test_allowed_probabilities_keep_their_ratios() -> None:
-    (matcher,) = matchers_at(["[a"])
-    rows = np.zeros((1, N_WORDS), np.int32)
-    fill_bitmasks([matcher], rows)
-    logits = torch.randn(1, 257, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    before = torch.softmax(logits, -1)[0]
-    apply_bitmask(logits, rows)
-    after = torch.softmax(logits, -1)[0]
-    allowed = torch.from_numpy(matcher.mask())
-    assert after[~allowed].sum() == 0
-    assert torch.allclose(after[allowed], before[allowed] / before[allowed].sum(), rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("logits", "bitmask", "error"),
-    [
-        (np.zeros((1, 32), np.int64), np.zeros((1, 1), np.int32), TypeError),
-        (torch.zeros(1, 32, dtype=torch.int32), np.zeros((1, 1), np.int32), TypeError),
-        (torch.zeros(1, 32).to(torch.float8_e4m3fn), np.zeros((1, 1), np.int32), TypeError),
-        ([[0.0]], np.zeros((1, 1), np.int32), TypeError),
-        (np.zeros((1, 32)), np.zeros((1, 1), np.int64), TypeError),
-        (np.zeros((1, 32)), np.zeros((1, 1), np.uint32), TypeError),
-        (torch.zeros(1, 32), torch.zeros(1, 1, dtype=torch.bool), TypeError),
-        (torch.zeros(1, 32), np.zeros((1, 1), np.int64), TypeError),
-        (np.zeros((2, 32)), np.zeros((1, 1), np.int32), ValueError),
-        (torch.zeros(2, 32), np.zeros((1, 1), np.int32), ValueError),
-        (np.zeros(32), np.zeros((1, 1), np.int32), ValueError),
-        (np.zeros((1, 1, 32)), np.zeros((1, 1, 1), np.int32), ValueError),
-    ],
-)
-def test_what_cannot_be_masked_is_refused(logits: object, bitmask: object, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        apply_bitmask(logits, bitmask)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("dtype", TORCH_FLOATS)
-def test_logits_on_a_gpu(dtype: torch.dtype) -> None:
-    rng = np.random.default_rng(3)
-    bitmask = rng.integers(-(2**31), 2**31, size=(4, 100), dtype=np.int64).astype(np.int32)
-    logits = torch.randn(4, 3300, dtype=dtype)
-    on_gpu = logits.cuda()
-    for mask in (bitmask, torch.from_numpy(bitmask), torch.from_numpy(bitmask).cuda()):
-        ours = on_gpu.clone()
-        apply_bitmask(ours, mask)
-        expected = logits.clone()
-        apply_bitmask(expected, bitmask)
-        assert torch.equal(ours.cpu(), expected)

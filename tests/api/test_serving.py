@@ -4,6 +4,7 @@ constraint."""
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from random import Random
 from types import SimpleNamespace
 
@@ -26,6 +27,7 @@ from earleymask import (
     start_bitmasks,
 )
 from earleymask.earley import Engine, Regexes
+from earleymask.earley._tensors import use_questions
 from earleymask.trie.token_source import TokenSource
 from support import vocabularies
 from support.grammar_texts import GRAMMARS
@@ -425,6 +427,15 @@ def test_what_is_no_fault_of_the_grammar_is_raised() -> None:
 # -- tensors ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(params=[False, True], ids=["by DLPack", "by questions"])
+def _questions(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let tensors be described at once, as torch 2.10 and later can, or question by question."""
+    use_questions(request.param)
+    yield
+    use_questions(False)
+
+
+@pytest.mark.usefixtures("_questions")
 def test_a_row_of_torch_is_filled_as_one_of_numpy() -> None:
     torch = pytest.importorskip("torch")
 
@@ -451,6 +462,17 @@ def test_a_row_of_torch_is_filled_as_one_of_numpy() -> None:
         torch.zeros(8, dtype=torch.int32),
         torch.zeros(18, dtype=torch.int32)[::2],
         torch.zeros(9, dtype=torch.int32, device="meta"),
+        torch.zeros(1, dtype=torch.int32).expand(9),
+        torch.zeros(9, dtype=torch.uint32),
+        torch.zeros(9),
+        torch.zeros(0, dtype=torch.int32),
     ):
         with pytest.raises(ValueError, match="row"):
             matcher.fill_bitmask(wrong)
+    with pytest.raises(TypeError, match="Sparse"):
+        matcher.fill_bitmask(torch.zeros(9, dtype=torch.int32).to_sparse())
+    # A lazy clone has the memory of its source until one of them is written.
+    source = torch.zeros(9, dtype=torch.int32)
+    clone = torch._lazy_clone(source)
+    matcher.fill_bitmask(clone)
+    assert np.array_equal(clone.numpy(), expected) and not source.any()
