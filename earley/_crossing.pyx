@@ -18,7 +18,8 @@ cdef enum:
 
 
 cdef list find_crossing(Chart chart, TokenTrie trie, uint32_t position, bytes known):
-    cdef size_t n_rest, most = min(<size_t> len(known), <size_t> trie.max_depth - 1 if trie.max_depth else 0)
+    # Twice the longest token: before one that crosses the end, there may be one that ends inside a character.
+    cdef size_t n_rest, most = min(<size_t> len(known), 2 * <size_t> trie.max_depth)
     cdef uint32_t* places = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
     cdef list found = []
     if places == NULL:
@@ -35,11 +36,12 @@ cdef tuple crossing(Chart chart, TokenTrie trie, uint32_t position, bytes rest, 
     """Return the tokens that begin with `rest` and continue at `position`, and the lengths of those that `rest` begins
     with. `places` has room for the position at each depth."""
     cdef const node_t* nodes = trie.nodes
-    cdef uint32_t i = 0, end = trie.n_nodes, depth, target, byte, n_rest = len(rest), n_listed = 0
+    cdef uint32_t i = 0, end = trie.n_nodes, depth, target, n_rest = len(rest), n_listed = 0
+    cdef const unsigned char* data = rest
     cdef list tokens = [], ends = []
     cdef node_t node
-    for byte in rest:
-        while i < end and node_byte(nodes[i]) != byte:
+    for depth in range(n_rest):
+        while i < end and node_byte(nodes[i]) != data[depth]:
             i += node_skip(nodes[i])
         if i >= end:
             return tokens, ends

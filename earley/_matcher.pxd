@@ -27,6 +27,7 @@ cdef class Matcher:
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
     cdef size_t used_in             # `n_forks` at that time
     cdef object warming             # what `ahead` has returned last, or None
+    cdef public object _cut         # what `forced_tokens` remembers, or None
 
     cdef int begin(self) except -1
     cdef tuple checked_eos(self, eos_token_ids)

@@ -83,6 +83,9 @@ class Matcher:
     def eos_token_ids(self) -> tuple[int, ...]:
         """The ids of the tokens that end the sequence, ascending: the vocabulary's, unless others were given."""
 
+    _cut: Any
+    """What `forced_tokens` remembers."""
+
     @property
     def n_tokens(self) -> int:
         """The number of accepted tokens."""

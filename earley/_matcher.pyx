@@ -735,6 +735,7 @@ cdef class Matcher:
         other.specials = self.specials
         other.token_ids = self.token_ids
         other.budgets = self.budgets
+        other._cut = self._cut
         history_sweep(&self.chart.histories)
         if not self.chart.has_room(sizeof(History)):
             try:

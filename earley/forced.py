@@ -12,16 +12,21 @@ of `k[:p]`, and `k[:p] + t` is cut into these and `t`. There are at most as many
 bytes, and the trie and the grammar give the tokens `t` for each. If `encode` cuts `k[:p] + t` so for one of them, `p` is
 possible. The tokens in which the cuts for all possible `p` agree are certain, and no other ones are.
 
-*What is given up.* Tokenizers first split a text by a regular expression. Two places are then not independent of what
-follows, and are treated with more care: white space at the end of `k` that more may follow, as in `\\s+(?!\\S)` and
-`\\s*[\\r\\n]+`; and ends of tokens inside a character, which `encode` cannot be asked about. Too many tokens `t`, none of
-the tried ones a good one: `p` counts as possible.
+*What is given up.* Tokenizers first split a text by a regular expression. Then some places depend on what
+follows, and are treated with more care. White space at the end of `k` (think of `\\s+(?!\\S)` and
+`\\s*[\\r\\n]+`) is not cut, unless it is one character and no more may follow, nor are control and format characters. At the end of `k`, `encode` is asked about a token of each category of Unicode. And `encode`
+cannot be asked about ends of tokens inside a character: where there may be one, or where none of the tried tokens `t` is
+a good one and there are more, `p` counts as possible.
+
+*Long texts.* `encode` is not given all of a long text again and again. Once a text is `2 * SPAN` bytes long, it is cut
+anew from a token about `SPAN` bytes before its end; if that gives the same tokens, later calls begin there (`Cut`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import category
 
 from ..trie.errors import VocabularyError
 
@@ -32,9 +37,22 @@ if TYPE_CHECKING:
 MOST_TRIED = 48
 """The most tokens that are tried at one place. A call of `encode` takes some microseconds for each hundred bytes of the
 text. Beyond it, the place counts as possible, so fewer tokens may be given than could be."""
-TRIED_AT_END = 8
-"""The tokens that are tried at the end of the known text although one has been found: they differ most."""
+MOST_UNCERTAIN = 512
+"""The bytes of white space and control characters at the end of the known text that are looked at. If it has as many,
+nothing is given."""
+SPAN = 1024
+"""The bytes over which a cut that begins inside the text must agree with that of the whole text. Longer than any token,
+and than nearly all pieces into which tokenizers split a text, so that the two have met."""
 NOT_ASCII = 0x80
+
+
+class Cut(NamedTuple):
+    """What is known of a sequence: its first tokens, at which of them a cut may begin, and whether they are what every
+    cut of a longer text begins with, as far as the tokenizer can be asked."""
+
+    tokens: list[int]
+    begin: int
+    is_canonical: bool
 
 
 def forced_tokens(matcher: Matcher) -> list[int]:
@@ -46,21 +64,50 @@ def forced_tokens(matcher: Matcher) -> list[int]:
             "not told; give it with from_tokens(..., encode=) or vocabulary.with_encode(encode), a callable that returns "
             "the ids of a text"
         )
-    *before, last = _pieces(vocabulary, matcher.tokens)
-    written = b"".join(map(vocabulary.token_bytes, last))
+    tokens = matcher.tokens
+    cut: Cut | None = matcher._cut
+    if cut is None or tokens[: len(cut.tokens)] != cut.tokens:
+        cut = Cut([], 0, is_canonical=True)
+    if not cut.is_canonical:
+        return []
+    *before, last = _pieces(vocabulary, tokens[cut.begin :])
+    written = _spelled(vocabulary, last)
     forced, may_stop, crossing = matcher._crossing(written)
     if not forced:
         return []
     try:
-        if any(_encoded(vocabulary, b"".join(map(vocabulary.token_bytes, each))) != each for each in before):
+        if not all(_is_canonical(vocabulary, piece) for piece in before):
+            matcher._cut = Cut(tokens, cut.begin, is_canonical=False)
             return []
         certain = _certain(vocabulary, written + forced, may_stop, crossing, len(last))
+        if certain[: len(last)] != last:
+            if not _is_canonical(vocabulary, last):
+                matcher._cut = Cut(tokens, cut.begin, is_canonical=False)
+            return []
+        begin = _later_begin(vocabulary, written + forced, certain[: len(last)])
     except _NotSpelledError:
         return []
-    if certain[: len(last)] != last:
-        return []
-    found = certain[len(last) :]
-    return found[: matcher.validate(found)]  # a budget of tokens may allow fewer
+    matcher._cut = Cut(tokens, len(tokens) - len(last) + begin, is_canonical=True)
+    return certain[len(last) :]
+
+
+def _later_begin(vocabulary: Vocabulary, known: bytes, tokens: list[int]) -> int:
+    """Return the index of a token from which on a text may be cut alone; 0 if it is short, or if no such token is found.
+
+    tokens: the certain ones with which the cut of `known` begins.
+    """
+    n_bytes = sum(len(vocabulary.token_bytes(token)) for token in tokens)
+    if n_bytes < 2 * SPAN:
+        return 0
+    index, at = 0, 0
+    while n_bytes - at > SPAN:
+        at += len(vocabulary.token_bytes(tokens[index]))
+        index += 1
+    while index and not (_begins_character(known, at) and known[at : at + 1].isalpha()):
+        index -= 1
+        at -= len(vocabulary.token_bytes(tokens[index]))
+    alone = _encoded(vocabulary, known[at:n_bytes]) if _begins_character(known, n_bytes) else []
+    return index if index and alone == tokens[index:] else 0
 
 
 class _NotSpelledError(Exception):
@@ -78,12 +125,21 @@ def _pieces(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[list[int]]:
     return pieces
 
 
+def _spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> bytes:
+    return b"".join(map(vocabulary.token_bytes, tokens))
+
+
+def _is_canonical(vocabulary: Vocabulary, tokens: list[int]) -> bool:
+    """Return whether the tokenizer cuts the text of these tokens into them."""
+    return _encoded(vocabulary, _spelled(vocabulary, tokens)) == tokens
+
+
 def _encoded(vocabulary: Vocabulary, text: bytes) -> list[int]:
     """Return the tokenizer's cut of a text."""
     assert vocabulary.encode is not None
     try:
         ids = [int(token) for token in vocabulary.encode(text.decode())] if text else []
-        if b"".join(map(vocabulary.token_bytes, ids)) == text:
+        if _spelled(vocabulary, ids) == text:
             return ids
     except (ValueError, IndexError):  # the text is no UTF-8, or the vocabulary lacks the id
         pass
@@ -102,13 +158,11 @@ def _certain(
             continue
         for ids in _cuts(vocabulary, known, start, crossing):
             common.meet(ids)
-    whole = len(known)
-    if _may_lengthen_space(vocabulary, known, crossing[0][0]):
-        whole = len(known.decode(errors="ignore").rstrip().encode())
+    n_cut = len(known) - _n_uncertain(known, [vocabulary.token_bytes(token) for token in crossing[0][0]])
     found, n_bytes = [], 0
     for token in common.ids or []:
         n_bytes += len(vocabulary.token_bytes(token))
-        if n_bytes > whole:
+        if n_bytes > n_cut:
             break
         found.append(token)
     return found
@@ -138,26 +192,32 @@ def _cuts(
     vocabulary: Vocabulary, known: bytes, start: int, crossing: list[tuple[list[int], list[int]]]
 ) -> Iterator[list[int]]:
     """Yield cuts that a text may begin with if its last boundary within `known` is `start`; none if it cannot be."""
-    tokens = crossing[len(known) - start][0]
-    is_certain = len(tokens) <= MOST_TRIED  # that `start` is impossible, unless a token says otherwise
-    n_wanted = TRIED_AT_END if start == len(known) else 1
     before = known[:start]
-    for token in _spread(tokens, MOST_TRIED):
-        spelled = vocabulary.token_bytes(token)
-        if not _is_text(before + spelled):
-            is_certain = False
-            continue
-        ids = _encoded(vocabulary, before + spelled)
-        n_wanted -= len(vocabulary.token_bytes(ids[-1])) == len(spelled)
-        yield ids
-        if n_wanted <= 0:
+    spelled = [vocabulary.token_bytes(token) for token in crossing[len(known) - start][0]]
+    tried = [token for token in _spread(spelled, MOST_TRIED) if _is_text(before + token)]
+    samples = _samples(spelled) if start == len(known) else []
+    found = False
+    for number, token in enumerate(samples + tried):
+        if found and number >= len(samples):
             return
-    found_none = n_wanted == (TRIED_AT_END if start == len(known) else 1)
-    if found_none and not is_certain or _crosses_inside_characters(known, start, crossing):
+        ids = _encoded(vocabulary, before + token)
+        found |= len(vocabulary.token_bytes(ids[-1])) == len(token)
+        yield ids
+    if not found and len(tried) < len(spelled) or _crosses_inside_characters(known, start, crossing):
         yield _encoded(vocabulary, before)
 
 
-def _spread(tokens: list[int], most: int) -> list[int]:
+def _samples(tokens: list[bytes]) -> list[bytes]:
+    """Return a token for each category of Unicode that one may begin with: expressions split texts by them."""
+    found: dict[str, bytes] = {}
+    for token in tokens:
+        if _is_text(token) and token[0] & 0xC0 != NOT_ASCII:
+            first = token.decode(errors="ignore")[:1]
+            found.setdefault("space" if first.isspace() else category(first), token)
+    return list(found.values())
+
+
+def _spread(tokens: list[bytes], most: int) -> list[bytes]:
     """Return at most `most` of the tokens, evenly spread."""
     if len(tokens) <= most:
         return tokens
@@ -184,18 +244,27 @@ def _begins_character(text: bytes, at: int) -> bool:
 
 
 def _is_text(data: bytes) -> bool:
-    """Return whether the bytes end with a whole character; bytes that are no UTF-8 elsewhere `encode` is not given."""
+    """Return whether the bytes end with a whole character; what is no UTF-8 before that is not looked at."""
+    start = len(data) - 1
+    while start > 0 and data[start] & 0xC0 == NOT_ASCII and start > len(data) - 4:
+        start -= 1
     try:
-        data[-4:].decode(errors="strict")
-    except UnicodeDecodeError as error:
-        return error.reason != "unexpected end of data"
+        data[max(start, 0) :].decode()
+    except UnicodeDecodeError:
+        return False
     return True
 
 
-def _may_lengthen_space(vocabulary: Vocabulary, known: bytes, following: list[int]) -> bool:
-    """Return whether `known` ends in white space and one of the tokens may begin with some."""
-    text = known.decode(errors="ignore")
-    if text == text.rstrip():
-        return False
-    firsts = {vocabulary.token_bytes(token)[0] for token in following}
-    return any(first >= NOT_ASCII or chr(first).isspace() for first in firsts)
+def _n_uncertain(known: bytes, following: list[bytes]) -> int:
+    """Return how many bytes at the end of `known` are not cut: white space of several characters, or that one of the
+    tokens may lengthen, and control and format characters, which expressions join to what follows, or not, in various
+    ways."""
+    n_partial = next(n for n in range(len(known) + 1) if _is_text(known[: len(known) - n]))
+    text = known[-MOST_UNCERTAIN:].decode(errors="ignore")
+    rest = text
+    while rest and (rest[-1].isspace() or category(rest[-1])[0] == "C"):
+        rest = rest[:-1]
+    end = text[len(rest) :]
+    if len(end) == 1 and end.isspace() and not any(token[0] >= NOT_ASCII or chr(token[0]).isspace() for token in following):
+        return 0
+    return len(end.encode()) + n_partial if rest else len(known)

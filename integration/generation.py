@@ -200,11 +200,10 @@ class Reader:
     """A model that reads the tokens of several rows, some at a time, and remembers what it has read."""
 
     def __init__(self, model: PreTrainedModel, n_rows: int) -> None:
-        parameters = inspect.signature(model.forward).parameters
-        if "position_ids" not in parameters:
+        if "position_ids" not in inspect.signature(model.forward).parameters:
             raise ValueError(f"{type(model).__name__}.forward takes no position_ids, so its rows cannot be read in blocks")
         self.model = model
-        self._cache_name = "cache" if "cache" in parameters else "past_key_values"  # the latter before transformers 5.2x
+        self._cache_name = cache_name(model)
         self._cache: Any = None
         self._mask = torch.zeros((n_rows, 0), dtype=torch.long)
 
@@ -232,6 +231,11 @@ class Reader:
         self._cache = output[self._cache_name]
         scores: torch.Tensor = output.logits[:, -1]
         return scores
+
+
+def cache_name(model: PreTrainedModel) -> str:
+    """Return what a model calls its key-value cache, among its arguments and in its output: that has changed."""
+    return "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
 
 
 def _prompts(input_ids: Any, attention_mask: torch.Tensor | None) -> list[list[int]]:
