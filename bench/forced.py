@@ -3,8 +3,8 @@
     python -m bench.forced --data PATH --limit 300
 
 An instance is written by `json.dumps(data, ensure_ascii=False)` and cut by the tokenizer. Before each token,
-`Matcher.forced_tokens` is asked: what it gives must be the next tokens of the cut, or it is counted as wrong. Tokens that
-are the only ones of their mask are counted apart; the end of the text is the most frequent one.
+`Matcher.forced_tokens` is asked: what it gives must be the next tokens of the cut, or it is counted as wrong. Tokens
+that are the only ones of their mask are counted apart; the end of the text is the most frequent one.
 
 White space decides most of it: where a blank may or may not come, nothing is forced. `spaced` allows what `json.dumps`
 writes, `flexible` (the default of schemas) any `indent` as well, `compact` no white space.
@@ -28,7 +28,7 @@ from earleymask import EarleymaskError, Grammar, Matcher, Vocabulary, allocate_b
 from . import ROOT, maskbench
 from .harness import vocabularies
 from .harness.environment import environment
-from .harness.figures import Record, write_json
+from .harness.figures import Record
 
 RESULTS = ROOT / "bench" / "results"
 VOCABULARIES = ("tekken", "llama3", "deepseek")

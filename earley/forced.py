@@ -9,14 +9,14 @@ byte-pair encoding by ranked merges (Berglund and van der Merwe, 2023) and for t
 2018: the best path to a place depends on nothing after it). So let `p` be the last place of `k` at which the cut of
 `k + c` has a boundary, and `t` the token that begins there and crosses the end of `k`. The tokens before `p` are the cut
 of `k[:p]`, and `k[:p] + t` is cut into these and `t`. There are at most as many places `p` as the longest token has
-bytes, and the trie and the grammar give the tokens `t` for each. If `encode` cuts `k[:p] + t` so for one of them, `p` is
-possible. The tokens in which the cuts for all possible `p` agree are certain, and no other ones are.
+bytes, and the trie and the grammar give the tokens `t` for each. If `encode` cuts `k[:p] + t` so for one of them, `p`
+is possible. The tokens in which the cuts for all possible `p` agree are certain, and no other ones are.
 
-*What is given up.* Tokenizers first split a text by a regular expression. Then some places depend on what
-follows, and are treated with more care. White space at the end of `k` (think of `\\s+(?!\\S)` and
-`\\s*[\\r\\n]+`) is not cut, unless it is one character and no more may follow, nor are control and format characters. At the end of `k`, `encode` is asked about a token of each category of Unicode. And `encode`
-cannot be asked about ends of tokens inside a character: where there may be one, or where none of the tried tokens `t` is
-a good one and there are more, `p` counts as possible.
+*What is given up.* Tokenizers first split a text by a regular expression. Then some places depend on what follows, and
+are treated with more care. White space at the end of `k` (think of `\\s+(?!\\S)` and `\\s*[\\r\\n]+`) is not cut,
+unless it is one character and no more may follow, nor are control and format characters. At the end of `k`, `encode` is
+asked about a token of each category of Unicode. And `encode` cannot be asked about ends of tokens inside a character:
+where there may be one, or where none of the tried tokens `t` is a good one and there are more, `p` counts as possible.
 
 *Long texts.* `encode` is not given all of a long text again and again. Once a text is `2 * SPAN` bytes long, it is cut
 anew from a token about `SPAN` bytes before its end; if that gives the same tokens, later calls begin there (`Cut`).
@@ -61,8 +61,8 @@ def forced_tokens(matcher: Matcher) -> list[int]:
     if vocabulary.encode is None:
         raise VocabularyError(
             "the vocabulary does not know how its tokenizer cuts a text: a pickle does not keep it, and from_tokens is "
-            "not told; give it with from_tokens(..., encode=) or vocabulary.with_encode(encode), a callable that returns "
-            "the ids of a text"
+            "not told; give it with from_tokens(..., encode=) or vocabulary.with_encode(encode), a callable that "
+            "returns the ids of a text"
         )
     tokens = matcher.tokens
     cut: Cut | None = matcher._cut
@@ -92,7 +92,7 @@ def forced_tokens(matcher: Matcher) -> list[int]:
 
 
 def _later_begin(vocabulary: Vocabulary, known: bytes, tokens: list[int]) -> int:
-    """Return the index of a token from which on a text may be cut alone; 0 if it is short, or if no such token is found.
+    """Return the index of a token from which on a text may be cut alone; 0 if there is none, or the text is short.
 
     tokens: the certain ones with which the cut of `known` begins.
     """
@@ -203,7 +203,7 @@ def _cuts(
         ids = _encoded(vocabulary, before + token)
         found |= len(vocabulary.token_bytes(ids[-1])) == len(token)
         yield ids
-    if not found and len(tried) < len(spelled) or _crosses_inside_characters(known, start, crossing):
+    if (not found and len(tried) < len(spelled)) or _crosses_inside_characters(known, start, crossing):
         yield _encoded(vocabulary, before)
 
 
@@ -265,6 +265,7 @@ def _n_uncertain(known: bytes, following: list[bytes]) -> int:
     while rest and (rest[-1].isspace() or category(rest[-1])[0] == "C"):
         rest = rest[:-1]
     end = text[len(rest) :]
-    if len(end) == 1 and end.isspace() and not any(token[0] >= NOT_ASCII or chr(token[0]).isspace() for token in following):
+    may_lengthen = any(token[0] >= NOT_ASCII or chr(token[0]).isspace() for token in following)
+    if len(end) == 1 and end.isspace() and not may_lengthen:
         return 0
     return len(end.encode()) + n_partial if rest else len(known)

@@ -1,8 +1,8 @@
 """A generation loop in which forced tokens take no pass of the model each.
 
 Between two choices of the model a grammar often leaves one text. Its tokens, as far as they are certain
-(`Matcher.forced_tokens`), and tokens that are the only ones a mask allows, are appended at once, and the next pass reads
-them together. With the key-value cache, a pass over ten tokens takes about as long as one over a single token.
+(`Matcher.forced_tokens`), and tokens that are the only ones a mask allows, are appended at once, and the next pass
+reads them together. With the key-value cache, a pass over ten tokens takes about as long as one over a single token.
 
 Rows of a batch have different numbers of such tokens. A pass reads a block of columns: in each row its new tokens stand
 at the right, and columns without a token are masked in all later passes. Position ids count the tokens of a row, so the
@@ -201,7 +201,9 @@ class Reader:
 
     def __init__(self, model: PreTrainedModel, n_rows: int) -> None:
         if "position_ids" not in inspect.signature(model.forward).parameters:
-            raise ValueError(f"{type(model).__name__}.forward takes no position_ids, so its rows cannot be read in blocks")
+            raise ValueError(
+                f"{type(model).__name__}.forward takes no position_ids, so its rows cannot be read in blocks"
+            )
         self.model = model
         self._cache_name = cache_name(model)
         self._cache: Any = None
@@ -243,7 +245,8 @@ def _prompts(input_ids: Any, attention_mask: torch.Tensor | None) -> list[list[i
     if isinstance(input_ids, torch.Tensor):
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.to(input_ids.device)
         if input_ids.dim() != 2 or mask.shape != input_ids.shape:
-            raise ValueError(f"input_ids {tuple(input_ids.shape)} and attention_mask {tuple(mask.shape)}: give (rows, length)")
+            shapes = f"input_ids {tuple(input_ids.shape)} and attention_mask {tuple(mask.shape)}"
+            raise ValueError(f"{shapes}: both must be (rows, length)")
         prompts = [row[chosen.bool()].tolist() for row, chosen in zip(input_ids, mask, strict=True)]
     elif attention_mask is not None:
         raise ValueError("attention_mask belongs to a tensor; lists of prompts have no padding")
@@ -260,7 +263,9 @@ def _may_have_gaps(model: PreTrainedModel) -> bool:
     reads all of them (recurrent layers)."""
     config = model.config.get_text_config()
     kinds = getattr(config, "layer_types", None) or []
-    return all(kind == "full_attention" for kind in kinds) and (bool(kinds) or not getattr(config, "sliding_window", None))
+    if kinds:
+        return all(kind == "full_attention" for kind in kinds)
+    return not getattr(config, "sliding_window", None)
 
 
 def _only_token(mask: npt.NDArray[np.int32]) -> int | None:
@@ -287,7 +292,7 @@ def _bar(shown: bool, total: int) -> AbstractContextManager[Any]:
     if not shown:
         return nullcontext()
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]
     except ImportError as error:
         raise ImportError("progress=True needs tqdm: pip install tqdm", name="tqdm") from error
     bar: AbstractContextManager[Any] = tqdm(total=total, unit="token", desc="generating")

@@ -3,14 +3,15 @@
 Three ways to combine drafts with a grammar, each one step of a loop:
 
 - `constrained_step`: the draft is made under the masks, so no drafted token is forbidden.
-- `verified_step`: the draft knows no grammar. A forbidden token is rejected, and its replacement sampled under the mask.
+- `verified_step`: the draft knows no grammar. A forbidden token is rejected, and its replacement sampled under the
+  mask.
 - `tree_step`: the draft is a tree, of which the branches that the grammar allows survive.
 
-With each of them, the tokens have the distribution that the large model alone would give them: its own, renormalised over
-the mask at each step. In the notation of Leviathan et al. (2023) and Chen et al. (2023), `p` is that distribution and `q`
-the one that the draft was sampled from. A drafted token `x` is accepted with probability min(1, p(x) / q(x)); a rejected
-one is replaced by a sample of max(0, p - q), normalised. A tree tries several samples of `q` at a place, one after the
-other; each rejection replaces `p` by that rest (SpecInfer, Miao et al., 2024).
+With each of them, the tokens have the distribution that the large model alone would give them: its own, renormalised
+over the mask at each step. In the notation of Leviathan et al. (2023) and Chen et al. (2023), `p` is that distribution
+and `q` the one that the draft was sampled from. A drafted token `x` is accepted with probability min(1, p(x) / q(x)); a
+rejected one is replaced by a sample of max(0, p - q), normalised. A tree tries several samples of `q` at a place, one
+after the other; each rejection replaces `p` by that rest (SpecInfer, Miao et al., 2024).
 """
 
 from __future__ import annotations
@@ -165,7 +166,8 @@ def speculate(
 def constrained_step(
     target: Scores, draft: Scores, ids: Sequence[int], matcher: Matcher, sampler: Sampler, *, n_draft: int
 ) -> list[int]:
-    """Draft `n_draft` tokens under the masks, verify them, and return those that the matcher has accepted: at least one.
+    """Draft `n_draft` tokens under the masks, verify them, and return those that the matcher has accepted: at least
+    one.
 
     The draft model is sampled under the mask of each place, so `q` is its distribution renormalised over the mask. More
     tokens are accepted than if it knew no grammar, for a mask before each pass of the draft model.

@@ -4,10 +4,11 @@
     processor = GrammarLogitsProcessor(grammar, vocabulary)
     model.generate(**inputs, logits_processor=[processor])
 
-The loop of this package, `generate` in `generation`, is faster where a grammar forces text. The `generate` of models gives a logits processor the ids of each row so far, with prompt and left padding, and the scores of the next
-token. It does not say which row of the last call a row continues (a beam search reorders and duplicates rows), nor
-which rows have ended and only receive padding. So the processor recognises a row by its history, the ids after the
-prompt, as `Constraint` does: `Histories` finds the nearest remembered matcher. Ids after the end of a text are ignored.
+The loop of this package, `generate` in `generation`, is faster where a grammar forces text. The `generate` of models
+gives a logits processor the ids of each row so far, with prompt and left padding, and the scores of the next token. It
+does not say which row of the last call a row continues (a beam search reorders and duplicates rows), nor which rows
+have ended and only receive padding. So the processor recognises a row by its history, the ids after the prompt, as
+`Constraint` does: `Histories` finds the nearest remembered matcher. Ids after the end of a text are ignored.
 """
 
 from __future__ import annotations

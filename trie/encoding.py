@@ -17,8 +17,8 @@ Encode: TypeAlias = Callable[[str], Sequence[int]]
 
 MARKER = "\n"
 """What stands before a text while it is encoded, so that no space is put before it. Tokenizers that put one there know
-the line feed as a byte, or as a token that joins nothing after it; if the tokens before the text differ, it is not taken
-off."""
+the line feed as a byte, or as a token that joins nothing after it; if the tokens before the text differ, it is not
+taken off."""
 
 
 def continuing(encode: Encode, tokens: Sequence[bytes]) -> Encode | None:
@@ -46,8 +46,10 @@ class _Unspaced:
         self._always = always
 
     def __call__(self, text: str) -> Sequence[int]:
-        if text[:1] == " ":
-            return self._encode(text[1:] if self._always else text)
+        if text[:1] == " " and not self._always:
+            return self._encode(text)
+        if text[:1] == " " and text != " ":
+            return self._encode(text[1:])
         if not text:
             return []
         marker, ids = list(self._encode(MARKER)), list(self._encode(MARKER + text))

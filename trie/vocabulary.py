@@ -86,9 +86,9 @@ class Vocabulary:
     trie: TokenTrie
     """The text tokens as a prefix trie, for the mask walk."""
     encode: Encode | None
-    """The tokenizer's own way from a text to ids, which `Matcher.forced_tokens` needs: no BOS or EOS, no special tokens,
-    and no space that is not in the text. None if it is not known. It is not part of the fingerprint, since no mask
-    depends on it, nor of a pickle, since a tokenizer cannot always be pickled: see `with_encode`."""
+    """The tokenizer's own way from a text to ids, which `Matcher.forced_tokens` needs: no BOS or EOS, no special
+    tokens, and no space that is not in the text. None if it is not known. It is not part of the fingerprint, since no
+    mask depends on it, nor of a pickle, since a tokenizer cannot always be pickled: see `with_encode`."""
 
     def __init__(self, source: TokenSource, *, size: int | None = None) -> None:
         """Make a vocabulary from what a source module has read. Use one of the class methods instead if you can."""
@@ -134,8 +134,8 @@ class Vocabulary:
         """Make a vocabulary from the bytes of each token, in the order of their ids; `b""` for ids that are never text.
 
         The ids in `special_token_ids` and `special_tokens` (name -> id) and EOS ids are special. The bytes of a special
-        token are used only as its name, if `special_tokens` gives none. `encode`: the tokenizer's own way from a text to
-        ids, see the attribute.
+        token are used only as its name, if `special_tokens` gives none. `encode`: the tokenizer's own way from a text
+        to ids, see the attribute.
         """
         names = {} if special_tokens is None else {operator.index(i): name for name, i in special_tokens.items()}
         if special_tokens is not None and len(names) != len(special_tokens):

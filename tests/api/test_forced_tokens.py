@@ -1,4 +1,4 @@
-"""`Matcher.forced_tokens` against the cuts of all texts that a grammar allows, and of random ones with real tokenizers."""
+"""`Matcher.forced_tokens` against the cuts of all texts of small grammars, and of random ones with real tokenizers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def within(vocabulary: Vocabulary, ids: list[int], n_bytes: int) -> list[int]:
 
 
 def beginnings(texts: list[str], known: str, longest: int) -> list[str]:
-    """Return what texts may begin with: all up to `longest` characters after `known`, at least one unless a text ends."""
+    """Return what texts may begin with: all up to `longest` characters after `known`, at least one unless a text
+    ends."""
     found = {text[: len(known) + n] for text in texts for n in range(1, longest + 1) if len(text) >= len(known) + n}
     return sorted([each for each in found | (set(texts) & {known}) if each.startswith(known)])
 
@@ -73,8 +74,8 @@ def test_all_texts_of_small_grammars(kind: str) -> None:
 
 
 def test_endless_continuations() -> None:
-    # "abcab" may be followed by any letters. "ca" was learned first, so it stands whatever follows; the last "b" joins a
-    # "c" that follows.
+    # "abcab" may be followed by any letters. "ca" was learned first, so it stands whatever follows; the last "b" joins
+    # a "c" that follows.
     vocabulary = byte_pairs([(b"c", b"a"), (b"b", b"c"), (b"a", b"b")], ALPHABET)
     assert vocabulary.encode is not None
     matcher = Matcher('start: "abcab" /[abc]*/ "a"', vocabulary)
@@ -208,7 +209,8 @@ def test_random_texts_with_real_tokenizers(name: str) -> None:
     n_given = n_shared = 0
     for _ in range(effort(700, 30_000)):
         start = "".join(rng.choices(PIECES, k=rng.randrange(1, 7)))
-        texts = sorted({start + "".join(rng.choices(PIECES, k=rng.randrange(0, 6))) for _ in range(rng.randrange(1, 7))})
+        ends = ["".join(rng.choices(PIECES, k=rng.randrange(0, 6))) for _ in range(rng.randrange(1, 7))]
+        texts = sorted({start + end for end in ends})
         cuts = {text: list(encode(text)) for text in texts}
         if any(vocabularies.spell(vocabulary, cut) != text.encode() for text, cut in cuts.items()):
             continue
@@ -234,7 +236,7 @@ def test_documents_of_a_schema(name: str) -> None:
     schema = {
         "type": "object",
         "properties": {
-            "description": {"const": "a text, \"quoted\""},
+            "description": {"const": 'a text, "quoted"'},
             "descriptor": {"type": "integer"},
             "prénom": {"type": "string"},
             "kinds": {"type": "array", "items": {"enum": ["first", "firstly", "second"]}},

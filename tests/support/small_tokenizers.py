@@ -12,8 +12,8 @@ Encode = Callable[[str], list[int]]
 
 
 def byte_pairs(merges: Sequence[tuple[bytes, bytes]], alphabet: bytes) -> Vocabulary:
-    """Make a vocabulary of single bytes and merges, by Sennrich et al. (2016): join the pair that was learned first, the
-    leftmost one, until none is left. The last id is EOS."""
+    """Make a vocabulary of single bytes and merges, by Sennrich et al. (2016): join the pair that was learned first,
+    the leftmost one, until none is left. The last id is EOS."""
     tokens = list(dict.fromkeys([*(bytes([byte]) for byte in alphabet), *(one + other for one, other in merges)]))
     rank = {pair: at for at, pair in reversed(list(enumerate(merges)))}
 
