@@ -12,9 +12,9 @@ from earleymask.trie._memory cimport malloc
 from earleymask.trie._trie cimport TokenTrie, node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
-    # The tokens that are listed for each first byte after the known text: more than `forced` tries. A list that has as
-    # many need not be complete.
-    MOST_PER_BYTE = 64
+    # The tokens that are listed for each first byte after the known text. A list of one byte that has as many need not be
+    # complete; `forced` takes it that there are more.
+    MOST_PER_BYTE = 16
 
 
 cdef list find_crossing(Chart chart, TokenTrie trie, uint32_t position, bytes known):

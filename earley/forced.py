@@ -7,15 +7,15 @@ is before it in another way. This finds the tokens that begin its cut of every t
 *What is used of the tokenizer.* Each beginning of a cut is itself the cut of the text that it spells. This holds for
 byte-pair encoding by ranked merges (Berglund and van der Merwe, 2023) and for the best path of a Unigram model (Kudo,
 2018: the best path to a place depends on nothing after it). So let `p` be the last place of `k` at which the cut of
-`k + c` has a boundary, and `t` the token that begins there and crosses the end of `k`. The tokens before `p` are the cut
-of `k[:p]`, and `k[:p] + t` is cut into these and `t`. There are at most as many places `p` as the longest token has
+`k + c` has a boundary, and `t` the token that begins there and crosses the end of `k`. The tokens before `p` are the
+cut of `k[:p]`, and `k[:p] + t` is cut into these and `t`. There are at most as many places `p` as the longest token has
 bytes, and the trie and the grammar give the tokens `t` for each. If `encode` cuts `k[:p] + t` so for one of them, `p`
 is possible. The tokens in which the cuts for all possible `p` agree are certain, and no other ones are.
 
 *What is given up.* Tokenizers first split a text by a regular expression. Then some places depend on what follows, and
 are treated with more care. White space at the end of `k` (think of `\\s+(?!\\S)` and `\\s*[\\r\\n]+`) is not cut,
 unless it is one character and no more may follow, nor are control and format characters. At the end of `k`, `encode` is
-asked about a token of each category of Unicode. And `encode` cannot be asked about ends of tokens inside a character:
+asked about a token of each kind of character. And `encode` cannot be asked about ends of tokens inside a character:
 where there may be one, or where none of the tried tokens `t` is a good one and there are more, `p` counts as possible.
 
 *Long texts.* `encode` is not given all of a long text again and again. Once a text is `2 * SPAN` bytes long, it is cut
@@ -24,7 +24,7 @@ anew from a token about `SPAN` bytes before its end; if that gives the same toke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from ..trie import Vocabulary
     from ._matcher import Matcher
 
-MOST_TRIED = 48
+MOST_TRIED = 16
 """The most tokens that are tried at one place. A call of `encode` takes some microseconds for each hundred bytes of the
 text. Beyond it, the place counts as possible, so fewer tokens may be given than could be."""
 MOST_UNCERTAIN = 512
 """The bytes of white space and control characters at the end of the known text that are looked at. If it has as many,
 nothing is given."""
-SPAN = 1024
-"""The bytes over which a cut that begins inside the text must agree with that of the whole text. Longer than any token,
-and than nearly all pieces into which tokenizers split a text, so that the two have met."""
+SPAN = 256
+"""The bytes over which a cut that begins inside the text must agree with that of the whole text: longer than tokens
+(128 bytes at most in the tested vocabularies), and than nearly all pieces into which tokenizers split a text."""
 NOT_ASCII = 0x80
 
 
@@ -126,7 +126,7 @@ def _pieces(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[list[int]]:
 
 
 def _spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> bytes:
-    return b"".join(map(vocabulary.token_bytes, tokens))
+    return b"".join(map(vocabulary.trie.token_bytes, tokens))
 
 
 def _is_canonical(vocabulary: Vocabulary, tokens: list[int]) -> bool:
@@ -154,11 +154,11 @@ def _certain(
     if may_stop:
         common.meet(_encoded(vocabulary, known))
     for start in range(len(known) - len(crossing) + 1, len(known) + 1):
-        if common.is_short or not _begins_character(known, start):
+        if common.is_short or not any(crossing[len(known) - start]) or not _begins_character(known, start):
             continue
         for ids in _cuts(vocabulary, known, start, crossing):
             common.meet(ids)
-    n_cut = len(known) - _n_uncertain(known, [vocabulary.token_bytes(token) for token in crossing[0][0]])
+    n_cut = len(known) - _n_uncertain(known, map(vocabulary.trie.token_bytes, crossing[0][0]))
     found, n_bytes = [], 0
     for token in common.ids or []:
         n_bytes += len(vocabulary.token_bytes(token))
@@ -193,31 +193,37 @@ def _cuts(
 ) -> Iterator[list[int]]:
     """Yield cuts that a text may begin with if its last boundary within `known` is `start`; none if it cannot be."""
     before = known[:start]
-    spelled = [vocabulary.token_bytes(token) for token in crossing[len(known) - start][0]]
-    tried = [token for token in _spread(spelled, MOST_TRIED) if _is_text(before + token)]
-    samples = _samples(spelled) if start == len(known) else []
+    tokens = crossing[len(known) - start][0]
+    spelled = map(vocabulary.trie.token_bytes, _spread(tokens, MOST_TRIED))
+    tried = [token for token in spelled if _is_text(token)]
+    samples = _samples(vocabulary, tokens) if start == len(known) else []
     found = False
     for number, token in enumerate(samples + tried):
         if found and number >= len(samples):
             return
         ids = _encoded(vocabulary, before + token)
-        found |= len(vocabulary.token_bytes(ids[-1])) == len(token)
+        found |= len(vocabulary.trie.token_bytes(ids[-1])) == len(token)
         yield ids
-    if (not found and len(tried) < len(spelled)) or _crosses_inside_characters(known, start, crossing):
+    if (not found and len(tried) < len(tokens)) or _crosses_inside_characters(known, start, crossing):
         yield _encoded(vocabulary, before)
 
 
-def _samples(tokens: list[bytes]) -> list[bytes]:
-    """Return a token for each category of Unicode that one may begin with: expressions split texts by them."""
+def _samples(vocabulary: Vocabulary, tokens: list[int]) -> list[bytes]:
+    """Return a token for each kind of character that one may begin with: expressions split texts by them."""
     found: dict[str, bytes] = {}
-    for token in tokens:
-        if _is_text(token) and token[0] & 0xC0 != NOT_ASCII:
+    last = b""  # tokens with the same first byte stand together
+    for token in map(vocabulary.trie.token_bytes, tokens):
+        if token[0] < NOT_ASCII and token[:1] == last[:1]:
+            continue
+        last = token
+        if token[0] & 0xC0 != NOT_ASCII and _is_text(token):
             first = token.decode(errors="ignore")[:1]
-            found.setdefault("space" if first.isspace() else category(first), token)
+            kind = category(first)
+            found.setdefault("space" if first.isspace() else kind if kind[0] in "LN" else kind[0], token)
     return list(found.values())
 
 
-def _spread(tokens: list[bytes], most: int) -> list[bytes]:
+def _spread(tokens: list[int], most: int) -> list[int]:
     """Return at most `most` of the tokens, evenly spread."""
     if len(tokens) <= most:
         return tokens
@@ -255,7 +261,7 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def _n_uncertain(known: bytes, following: list[bytes]) -> int:
+def _n_uncertain(known: bytes, following: Iterable[bytes]) -> int:
     """Return how many bytes at the end of `known` are not cut: white space of several characters, or that one of the
     tokens may lengthen, and control and format characters, which expressions join to what follows, or not, in various
     ways."""
@@ -265,6 +271,8 @@ def _n_uncertain(known: bytes, following: list[bytes]) -> int:
     while rest and (rest[-1].isspace() or category(rest[-1])[0] == "C"):
         rest = rest[:-1]
     end = text[len(rest) :]
+    if not end:
+        return 0
     may_lengthen = any(token[0] >= NOT_ASCII or chr(token[0]).isspace() for token in following)
     if len(end) == 1 and end.isspace() and not may_lengthen:
         return 0

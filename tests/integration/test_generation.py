@@ -155,19 +155,20 @@ def test_the_bar(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "12/12" in capsys.readouterr().err
 
 
+BYTES = Vocabulary.bytes()
 NARROW = Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda m: generate(m, Vocabulary.bytes(), [[1], []], GRAMMAR), ValueError, "prompt 1 is empty"), (lambda m:
-        generate(m, Vocabulary.bytes(), [[1]] * 3, [GRAMMAR] * 2), ValueError, "2 grammars for 3 prompts"), (lambda m:
-        generate(m, Vocabulary.bytes(), [[1]], GRAMMAR, temperature=0), ValueError, "temperature 0"), (lambda m:
-        generate(m, Vocabulary.bytes(), [[1]], GRAMMAR, max_new_tokens=-1), ValueError, "max_new_tokens is -1"), (lambda
-        m: generate(m, Vocabulary.bytes(), torch.ones(3), GRAMMAR), ValueError, r"both must be \(rows, length\)"), (lambda m:
-        generate(m, NARROW, [[1]], 'start: "a"', forced=True), VocabularyError, "needs a vocabulary with"), (lambda m:
-        generate(m, NARROW, [[1]], 'start: "c"'), EmptyMaskError, "no token that the grammar allows"),
+        (lambda m: generate(m, BYTES, [[1], []], GRAMMAR), ValueError, "prompt 1 is empty"),
+        (lambda m: generate(m, BYTES, [[1]] * 3, [GRAMMAR] * 2), ValueError, "2 grammars for 3 prompts"),
+        (lambda m: generate(m, BYTES, [[1]], GRAMMAR, temperature=0), ValueError, "temperature 0"),
+        (lambda m: generate(m, BYTES, [[1]], GRAMMAR, max_new_tokens=-1), ValueError, "max_new_tokens is -1"),
+        (lambda m: generate(m, BYTES, torch.ones(3), GRAMMAR), ValueError, r"both must be \(rows, length\)"),
+        (lambda m: generate(m, NARROW, [[1]], 'start: "a"', forced=True), VocabularyError, "needs a vocabulary with"),
+        (lambda m: generate(m, NARROW, [[1]], 'start: "c"'), EmptyMaskError, "no token that the grammar allows"),
     ],
 )  # fmt: skip
 def test_errors(model: Any, call: Callable[[Any], Any], error: type[Exception], message: str) -> None:
