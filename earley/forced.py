@@ -25,14 +25,13 @@ anew from a token about `SPAN` bytes before its end; if that gives the same toke
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from unicodedata import category
 
 from ..trie.errors import VocabularyError
 
 if TYPE_CHECKING:
     from ..trie import Vocabulary
-    from ._matcher import Matcher
 
 MOST_TRIED = 16
 """The most tokens that are tried at one place. A call of `encode` takes some microseconds for each hundred bytes of the
@@ -46,6 +45,18 @@ SPAN = 256
 NOT_ASCII = 0x80
 
 
+class Position(Protocol):
+    """What is needed of a `Matcher`."""
+
+    _cut: Cut | None
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def tokens(self) -> list[int]: ...
+    def _crossing(self, written: bytes) -> tuple[bytes, bool, list[tuple[list[int], list[int]]]]: ...
+
+
 class Cut(NamedTuple):
     """What is known of a sequence: its first tokens, at which of them a cut may begin, and whether they are what every
     cut of a longer text begins with, as far as the tokenizer can be asked."""
@@ -55,7 +66,7 @@ class Cut(NamedTuple):
     is_canonical: bool
 
 
-def forced_tokens(matcher: Matcher) -> list[int]:
+def forced_tokens(matcher: Position) -> list[int]:
     """Do what `Matcher.forced_tokens` says."""
     vocabulary = matcher.vocabulary
     if vocabulary.encode is None:

@@ -26,6 +26,7 @@ from ..bitmask import TOKENS_PER_WORD, allocate_bitmask, apply_bitmask, fill_bit
 from ..earley import Matcher
 from ..errors import VocabularyError, empty_mask
 from ..trie import Vocabulary
+from .vocabularies import model_vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -113,8 +114,6 @@ def generate(
         EmptyMaskError: the vocabulary cannot spell what must come next.
     """
     if not isinstance(vocabulary, Vocabulary):
-        from .transformers import model_vocabulary
-
         vocabulary = model_vocabulary(model, vocabulary)
     if forced and vocabulary.encode is None:
         raise VocabularyError("forced=True needs a vocabulary with `encode`; see Vocabulary.with_encode")

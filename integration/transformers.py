@@ -30,10 +30,9 @@ from ..grammar import Grammar
 from ..histories import DEFAULT_CAPACITY, KEY_BYTES, Histories, advance, history_key
 from ..trie import Vocabulary
 from .generation import Generated, generate
+from .vocabularies import model_vocabulary
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
     from ..arguments import GrammarLike
 
 __all__ = ["Generated", "GrammarLogitsProcessor", "generate", "model_vocabulary"]
@@ -42,19 +41,6 @@ RowKey = tuple[int, bytes]
 """The key of a row of the batch: the index of its grammar and the key of its history."""
 MAX_KEY_ID = 2 ** (8 * KEY_BYTES) - 1
 """The largest id that a key can hold."""
-
-
-def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
-    """Make the vocabulary of a model.
-
-    It has the token bytes of the tokenizer, as many ids as the model has logits, and the end-of-sequence ids at which
-    `model.generate` stops.
-    """
-    config = model.config.get_text_config()
-    eos = model.generation_config.eos_token_id if model.generation_config is not None else None
-    if eos is None:
-        eos = config.eos_token_id
-    return Vocabulary.from_transformers(tokenizer, eos_token_id=eos, size=max(config.vocab_size, len(tokenizer)))
 
 
 class GrammarLogitsProcessor(LogitsProcessor):
