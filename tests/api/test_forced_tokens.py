@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from earleymask import Grammar, Matcher, Vocabulary, VocabularyError
+from earleymask import Grammar, Matcher, Vocabulary, VocabularyError, VocabularyWarning
 from support import vocabularies
 from support.effort import effort
 from support.small_tokenizers import byte_pairs, some_byte_pairs, some_unigram, unigram
@@ -256,3 +256,43 @@ def test_documents_of_a_schema(name: str) -> None:
         assert matcher.accept_tokens(found) == len(found)
         at += len(found)
     assert n_forced > len(tokens) / 3
+
+
+def test_a_unigram_model_of_tokenizers() -> None:
+    # As T5 has it: spaces are "▁", and one is put before each text. The grammar's text begins with that space.
+    tokenizers = pytest.importorskip("tokenizers")
+    space = "\u2581"
+    scores = {
+        "<unk>": 0.0,
+        "</s>": 0.0,
+        space: -2.3,
+        "a": -2.9,
+        "b": -3.1,
+        "c": -3.7,
+        "ab": -4.2,
+        "bc": -4.9,
+        "ca": -5.3,
+    }
+    scores |= {f"{space}a": -4.1, f"{space}ab": -5.2, "abc": -7.7, "bca": -6.1, "cab": -8.3, f"{space}ca": -6.6}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.Unigram(list(scores.items()), unk_id=0))
+    tokenizer.add_special_tokens(["<unk>", "</s>"])
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer.decoder = tokenizers.decoders.Metaspace(prepend_scheme="always")
+    with pytest.warns(VocabularyWarning):  # most letters have no token
+        vocabulary = Vocabulary.from_transformers(tokenizer, eos_token_id=1)
+    rng = Random(3)
+    n_given = n_shared = 0
+    for _ in range(effort(500, 10_000)):
+        start = " " + "".join(rng.choices("abc ", k=rng.randrange(1, 9)))
+        ends = ["".join(rng.choices("abc ", k=rng.randrange(0, 7))) for _ in range(rng.randrange(1, 6))]
+        texts = sorted({start + end for end in ends})
+        if any("  " in text for text in texts):
+            continue  # the tokenizer itself joins a space of the text and the one that it puts before
+        matcher = Matcher(Grammar.from_choices(texts), vocabulary)
+        shared = common([tokenizer.encode(text[1:], add_special_tokens=False).ids for text in texts])
+        shared = within(vocabulary, shared, len(matcher.forced_bytes()))
+        found = matcher.forced_tokens()
+        assert found == shared[: len(found)], texts
+        n_given += len(found)
+        n_shared += len(shared)
+    assert n_given > 0.8 * n_shared > 0
