@@ -97,7 +97,7 @@ HOT = full_names(
         "trie": "_build _memory _quotient _trie",
     }
 )
-COLD = full_names({"earley": "_budgets _captures _explain _forget _prepare"})
+COLD = full_names({"earley": "_budgets _captures _crossing _explain _forget _prepare"})
 WARM = full_names(
     {
         "grammar.json_schema": "check shortcuts terms",

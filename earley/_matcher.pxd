@@ -27,6 +27,7 @@ cdef class Matcher:
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
     cdef size_t used_in             # `n_forks` at that time
     cdef object warming             # what `ahead` has returned last, or None
+    cdef public object _cut         # what `forced_tokens` remembers, or None
 
     cdef int begin(self) except -1
     cdef tuple checked_eos(self, eos_token_ids)
@@ -46,7 +47,8 @@ cdef class Matcher:
     cdef int forget(self) except -1
     cdef int make_room(self, error) except -1
     cdef Py_ssize_t count_accepted(self, list tokens) except -1
-    cdef bytes force(self)
+    cdef bytes force(self, uint32_t* end=*)
+    cdef tuple find_crossing(self, bytes written)
     cdef int go_back(self, size_t left) except -1
     # Return the position after the token, DEAD if it is not allowed; `following` heeds budgets, too.
     cdef uint32_t following(self, uint32_t token) except? 0xFFFFFFFF

@@ -83,6 +83,9 @@ class Matcher:
     def eos_token_ids(self) -> tuple[int, ...]:
         """The ids of the tokens that end the sequence, ascending: the vocabulary's, unless others were given."""
 
+    _cut: Any
+    """What `forced_tokens` remembers."""
+
     @property
     def n_tokens(self) -> int:
         """The number of accepted tokens."""
@@ -162,6 +165,22 @@ class Matcher:
 
     def forced_bytes(self) -> bytes:
         """Return the bytes with which every continuation begins, at most 65,536 of them."""
+
+    def forced_tokens(self) -> list[int]:
+        """Return the tokens with which every continuation begins, if it is cut as the tokenizer cuts it: those of
+        `forced_bytes()`, without the last ones if what follows may change them.
+
+        The tokenizer's cut of the whole text, the accepted tokens included, begins with the accepted tokens and these,
+        however it continues; if that is not certain, there are none. Accept them, and score them all in one pass of the
+        model. docs/serving.md says how they are found.
+
+        Raises VocabularyError if the vocabulary has no `encode`.
+        """
+
+    def _crossing(self, written: bytes) -> tuple[bytes, bool, list[tuple[list[int], list[int]]]]:
+        """Return `forced_bytes()`; whether something else than text may come after them; and the tokens that cross
+        their end, for each length of the known text that such a token may begin with. `written`: the text before
+        them."""
 
     def expected(self) -> list[str]:
         """Return the names of the terminals and special tokens that may begin or continue here, in the grammar's order.

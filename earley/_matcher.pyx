@@ -20,6 +20,7 @@ from earleymask.earley._chart cimport (
     DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN,
     MASK_UNION_KNOWN, MASK_WALKED, NO_ROW, UNKNOWN, count_mask, is_still, row_at,
 )
+from earleymask.earley._crossing cimport find_crossing
 from earleymask.earley._forget cimport forget
 from earleymask.earley._history cimport (
     FORGOTTEN, Block, Entry, entries_of, history_begin, history_cut, history_fork, history_more, history_position,
@@ -733,6 +734,7 @@ cdef class Matcher:
         other.specials = self.specials
         other.token_ids = self.token_ids
         other.budgets = self.budgets
+        other._cut = self._cut
         history_sweep(&self.chart.histories)
         if not self.chart.has_room(sizeof(History)):
             try:
@@ -795,7 +797,43 @@ cdef class Matcher:
         finally:
             self.release()
 
-    cdef bytes force(self):
+    def forced_tokens(self) -> list[int]:
+        """Return the tokens with which every continuation begins, if it is cut as the tokenizer cuts it: those of
+        `forced_bytes()`, without the last ones if what follows may change them.
+
+        The tokenizer's cut of the whole text, the accepted tokens included, begins with the accepted tokens and these,
+        however it continues; if that is not certain, there are none. Accept them, and score them all in one pass of the
+        model. docs/serving.md says how they are found.
+
+        Raises VocabularyError if the vocabulary has no `encode`.
+        """
+        from earleymask.earley.forced import forced_tokens       # imported lazily
+        return forced_tokens(self)
+
+    def _crossing(self, written) -> tuple[bytes, bool, list[tuple[list[int], list[int]]]]:
+        """Return `forced_bytes()`; whether something else than text may come after them; and the tokens that cross their
+        end, for each length of the known text that such a token may begin with. `written`: the text before them."""
+        self.acquire()
+        try:
+            self.tidy()
+            try:
+                return self.find_crossing(written)
+            except LimitError as error:
+                self.make_room(error)
+            return self.find_crossing(written)
+        finally:
+            self.release()
+
+    cdef tuple find_crossing(self, bytes written):
+        cdef uint32_t end = self.position()
+        forced = self.force(&end)
+        if not forced:
+            return forced, True, []
+        may_stop = bool(end == FINISHED or self.chart.is_accepting(end) or self.expects_named(end))
+        return forced, may_stop, find_crossing(self.chart, self.trie, end, written + forced)
+
+    cdef bytes force(self, uint32_t* end=NULL):
+        """Return the bytes with which every continuation begins; `end` is set to the position after them."""
         cdef uint32_t position = self.position(), byte, only = 0, choices
         forced = bytearray()
         if self.error is not None:
@@ -814,6 +852,8 @@ cdef class Matcher:
                 break
             forced.append(only)
             position = self.chart.advance(position, only)
+        if end != NULL:
+            end[0] = position
         return bytes(forced)
 
     cdef bint expects_named(self, uint32_t position) except -1:

@@ -4,10 +4,11 @@
     processor = GrammarLogitsProcessor(grammar, vocabulary)
     model.generate(**inputs, logits_processor=[processor])
 
-`generate` gives a logits processor the ids of each row so far, with prompt and left padding, and the scores of the next
-token. It does not say which row of the last call a row continues (a beam search reorders and duplicates rows), nor
-which rows have ended and only receive padding. So the processor recognises a row by its history, the ids after the
-prompt, as `Constraint` does: `Histories` finds the nearest remembered matcher. Ids after the end of a text are ignored.
+The loop of this package, `generate` in `generation`, is faster where a grammar forces text. The `generate` of models
+gives a logits processor the ids of each row so far, with prompt and left padding, and the scores of the next token. It
+does not say which row of the last call a row continues (a beam search reorders and duplicates rows), nor which rows
+have ended and only receive padding. So the processor recognises a row by its history, the ids after the prompt, as
+`Constraint` does: `Histories` finds the nearest remembered matcher. Ids after the end of a text are ignored.
 """
 
 from __future__ import annotations
@@ -29,31 +30,18 @@ from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyE
 from ..grammar import Grammar
 from ..histories import DEFAULT_CAPACITY, KEY_BYTES, Histories, advance, history_key
 from ..trie import Vocabulary
+from .generation import Generated, generate
+from .vocabularies import model_vocabulary
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
     from ..arguments import GrammarLike
 
-__all__ = ["GrammarLogitsProcessor", "model_vocabulary"]
+__all__ = ["Generated", "GrammarLogitsProcessor", "generate", "model_vocabulary"]
 
 RowKey = tuple[int, bytes]
 """The key of a row of the batch: the index of its grammar and the key of its history."""
 MAX_KEY_ID = 2 ** (8 * KEY_BYTES) - 1
 """The largest id that a key can hold."""
-
-
-def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
-    """Make the vocabulary of a model.
-
-    It has the token bytes of the tokenizer, as many ids as the model has logits, and the end-of-sequence ids at which
-    `model.generate` stops.
-    """
-    config = model.config.get_text_config()
-    eos = model.generation_config.eos_token_id if model.generation_config is not None else None
-    if eos is None:
-        eos = config.eos_token_id
-    return Vocabulary.from_transformers(tokenizer, eos_token_id=eos, size=max(config.vocab_size, len(tokenizer)))
 
 
 class GrammarLogitsProcessor(LogitsProcessor):
@@ -311,4 +299,5 @@ def _with_eos(vocabulary: Vocabulary, eos_token_id: int | Sequence[int]) -> Voca
         special_token_ids=vocabulary.special_token_ids,
         special_tokens=vocabulary.special_tokens,
         size=vocabulary.size,
+        encode=vocabulary.encode,
     )

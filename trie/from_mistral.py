@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .encoding import continuing, encode_mistral
 from .errors import VocabularyError
 from .from_sentencepiece import read_sentencepiece
 from .token_source import TokenSource
@@ -44,4 +45,5 @@ def _read_tekken(tekken: Any) -> TokenSource:
         names[token_id].encode() if token_id in special_ids else tekken.id_to_byte_piece(token_id)
         for token_id in range(tekken.n_words)
     ]
-    return TokenSource(tokens, special_ids, (tekken.eos_id,), names)
+    encode = continuing(encode_mistral(tekken), tokens)
+    return TokenSource(tokens, special_ids, (tekken.eos_id,), names, encode=encode)

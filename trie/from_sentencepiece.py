@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from .encoding import continuing, encode_sentencepiece
 from .errors import VocabularyError
 from .spelling import from_piece
 from .token_source import TokenSource
@@ -42,7 +43,8 @@ def read_sentencepiece(model: sentencepiece.SentencePieceProcessor | str | os.Pa
             special_ids.add(token_id)
             names[token_id] = piece
     eos_id = model.eos_id()  # -1 if the model has none
-    return TokenSource(tokens, frozenset(special_ids), (eos_id,) if eos_id >= 0 else (), names)
+    encode = continuing(encode_sentencepiece(model), tokens)
+    return TokenSource(tokens, frozenset(special_ids), (eos_id,) if eos_id >= 0 else (), names, encode=encode)
 
 
 def _load(path: str) -> sentencepiece.SentencePieceProcessor:

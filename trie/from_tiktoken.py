@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .encoding import continuing, encode_tiktoken
 from .errors import VocabularyError
 from .token_source import TokenSource
 
@@ -29,7 +30,8 @@ def read_tiktoken(encoding: tiktoken.Encoding) -> TokenSource:
         except KeyError:  # a gap, as before the special tokens of cl100k_base
             tokens.append(b"")
     eos_ids = tuple(token_id for token_id, name in names.items() if name == END_OF_TEXT)
-    return TokenSource(tokens, frozenset(names), eos_ids, names)
+    encode = continuing(encode_tiktoken(encoding), tokens)
+    return TokenSource(tokens, frozenset(names), eos_ids, names, encode=encode)
 
 
 def _special_id(encoding: tiktoken.Encoding, name: str) -> int:

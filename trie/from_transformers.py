@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .encoding import continuing, encode_transformers
 from .errors import VocabularyError
 from .from_mistral import read_mistral
 from .spelling import BYTE_PIECE, byte_level_alphabet, from_byte_level, from_piece
@@ -75,7 +76,7 @@ def _read_fast(backend: Any, tokenizer: Any | None) -> TokenSource:
     if unknown is not None:
         special_ids.add(unknown)
     names = {token_id: token.content for token_id, token in added.items()}
-    source = _with_roles(tokens, special_ids, names, tokenizer)
+    source = _with_roles(tokens, special_ids, names, tokenizer, backend)
     if spelling.model is not from_byte_level:
         return source
     return replace(source, is_byte_level=True, has_prefix_space=_has_prefix_space(backend))
@@ -200,7 +201,7 @@ def _read_slow(tokenizer: Any) -> TokenSource:
             if kind in ("control", "unknown"):
                 special_ids.add(token_id)
                 names[token_id] = token
-    source = _with_roles(tokens, special_ids, names, tokenizer)
+    source = _with_roles(tokens, special_ids, names, tokenizer, None)
     _compare_with_decoder(tokenizer, written, source)
     return replace(source, is_byte_level=is_bytes or spell is from_byte_level)
 
@@ -279,9 +280,10 @@ def _compare_with_decoder(tokenizer: Any, written: list[str | bytes | None], sou
 
 
 def _with_roles(
-    tokens: list[bytes], special_ids: set[int], names: dict[int, str], tokenizer: Any | None
+    tokens: list[bytes], special_ids: set[int], names: dict[int, str], tokenizer: Any | None, backend: Any | None
 ) -> TokenSource:
-    """Add what the transformers object says: EOS, and special tokens (`pad_token`, ...) that are no added tokens.
+    """Add what the transformers object says: EOS, and special tokens (`pad_token`, ...) that are no added tokens; and
+    how it encodes text.
 
     Whether an added token is special, its own `special` says: transformers 5 also lists the user-defined symbols of
     SentencePiece models among `all_special_tokens`, and those are text.
@@ -293,7 +295,9 @@ def _with_roles(
                 special_ids.add(token_id)
                 names[token_id] = str(name)
     eos_ids = () if eos_id is None else (eos_id,)
-    return TokenSource(tokens, frozenset(special_ids), eos_ids, names, template=_template(tokenizer))
+    found = encode_transformers(tokenizer, backend)
+    encode = None if found is None else continuing(found, tokens)
+    return TokenSource(tokens, frozenset(special_ids), eos_ids, names, encode=encode, template=_template(tokenizer))
 
 
 def _template(tokenizer: Any | None) -> str | None:

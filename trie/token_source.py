@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .encoding import Encode
+
 __all__ = ["TokenSource"]
 
 
@@ -23,5 +25,7 @@ class TokenSource:
     """Whether tokens are any bytes, so that all text can be spelled if each byte has a token."""
     has_prefix_space: bool = False
     """Whether a byte-level tokenizer puts a space before each text."""
+    encode: Encode | None = None
+    """The tokenizer's own way from text to ids."""
     template: str | None = None
     """The chat template; "" if the tokenizer could have one and has none, None for a tokenizer without templates."""

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ._trie import TokenTrie
+from .encoding import Encode
 from .errors import VocabularyError
 from .token_source import TokenSource
 
@@ -58,6 +59,7 @@ class Vocabulary:
 
     __slots__ = (
         "__weakref__",
+        "encode",
         "eos_token_ids",
         "fingerprint",
         "missing_bytes",
@@ -83,6 +85,10 @@ class Vocabulary:
     same fingerprint in every process; vocabularies that could give different masks have different ones."""
     trie: TokenTrie
     """The text tokens as a prefix trie, for the mask walk."""
+    encode: Encode | None
+    """The tokenizer's own way from a text to ids, which `Matcher.forced_tokens` needs: no BOS or EOS, no special
+    tokens, and no space that is not in the text. None if it is not known. It is not part of the fingerprint, since no
+    mask depends on it, nor of a pickle, since a tokenizer cannot always be pickled: see `with_encode`."""
 
     def __init__(self, source: TokenSource, *, size: int | None = None) -> None:
         """Make a vocabulary from what a source module has read. Use one of the class methods instead if you can."""
@@ -101,6 +107,7 @@ class Vocabulary:
         set_once(self, "special_token_ids", special_ids)
         set_once(self, "special_tokens", MappingProxyType(dict(sorted(names.items(), key=lambda item: item[1]))))
         set_once(self, "trie", TokenTrie(tokens))
+        set_once(self, "encode", source.encode)
         single = {token[0] for token in tokens if len(token) == 1}
         set_once(self, "missing_bytes", bytes(byte for byte in range(256) if byte not in single))
         set_once(self, "fingerprint", _fingerprint(tokens, special_ids, eos_ids, self.special_tokens))
@@ -122,17 +129,20 @@ class Vocabulary:
         special_token_ids: Iterable[SupportsIndex] = (),
         special_tokens: Mapping[str, int] | None = None,
         size: int | None = None,
+        encode: Encode | None = None,
     ) -> Vocabulary:
         """Make a vocabulary from the bytes of each token, in the order of their ids; `b""` for ids that are never text.
 
         The ids in `special_token_ids` and `special_tokens` (name -> id) and EOS ids are special. The bytes of a special
-        token are used only as its name, if `special_tokens` gives none.
+        token are used only as its name, if `special_tokens` gives none. `encode`: the tokenizer's own way from a text
+        to ids, see the attribute.
         """
         names = {} if special_tokens is None else {operator.index(i): name for name, i in special_tokens.items()}
         if special_tokens is not None and len(names) != len(special_tokens):
             raise VocabularyError("special_tokens: two names have the same id; keep the name that grammars use")
         special_ids = _ids("special_token_ids", special_token_ids) | frozenset(names)
-        return cls(TokenSource(list(tokens), special_ids, tuple(_ids("eos_token_id", eos_token_id)), names), size=size)
+        eos_ids = tuple(_ids("eos_token_id", eos_token_id))
+        return cls(TokenSource(list(tokens), special_ids, eos_ids, names, encode=encode), size=size)
 
     @classmethod
     def from_transformers(
@@ -223,7 +233,16 @@ class Vocabulary:
             eos_token_id=BYTES_EOS_ID,
             special_tokens={"<eos>": BYTES_EOS_ID},
             size=BYTES_EOS_ID + 1,
+            encode=lambda text: list(text.encode()),
         )
+
+    def with_encode(self, encode: Encode | None) -> Vocabulary:
+        """Return an equal vocabulary with this `encode`, or without one. They share all that is learned."""
+        other = object.__new__(type(self))
+        for name in self.__slots__:
+            if name != "__weakref__":
+                object.__setattr__(other, name, encode if name == "encode" else getattr(self, name))
+        return other
 
     # -- what it holds -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,181 @@
+"""The generation loop equals a plain one: a pass over the whole text, without a cache, before each choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support import vocabularies
+from support.tiny_model import tiny_tokenizer
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from earleymask import EmptyMaskError, Grammar, Matcher, Vocabulary, VocabularyError  # noqa: E402
+from earleymask.integration.transformers import generate  # noqa: E402
+
+torch.set_num_threads(1)
+
+EOS = 256
+PROMPTS = [[7], [1, 2, 3, 4, 5], [200, 9]]
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"enum": ["first", "firm", "other"]}, "on": {"type": "boolean"}, "kind": {"const": "abc"}},
+    "required": ["name", "on", "kind"],
+    "additionalProperties": False,
+}
+GRAMMAR = Grammar.from_json_schema(SCHEMA, whitespace="compact")
+
+
+def make_model(size: int, seed: int = 0, kind: str = "Llama", **config: Any) -> Any:
+    torch.manual_seed(seed)
+    config = {"bos_token_id": None, "eos_token_id": size - 1, "pad_token_id": 0, **config}
+    made = getattr(transformers, f"{kind}Config")(
+        vocab_size=size,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        **config,
+    )
+    return getattr(transformers, f"{kind}ForCausalLM")(made).eval()
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return make_model(257)
+
+
+def plain(
+    model: Any, vocabulary: Vocabulary, prompt: list[int], grammar: Grammar, n_most: int, forced: bool
+) -> tuple[list[int], int]:
+    """Return what the most probable tokens spell, and how many of them needed no pass."""
+    matcher = Matcher(grammar, vocabulary)
+    n_free = 0
+    while matcher.n_tokens < n_most and not matcher.is_finished():
+        found = matcher.forced_tokens() if forced else []
+        (allowed,) = np.nonzero(matcher.mask())
+        found = (found or (allowed.tolist() if len(allowed) == 1 else []))[: n_most - matcher.n_tokens]
+        n_free += len(found)
+        if not found:
+            with torch.inference_mode():
+                scores = model(input_ids=torch.tensor([prompt + matcher.tokens])).logits[0, -1]
+            found = [int(allowed[int(scores[torch.from_numpy(allowed)].argmax())])]
+        assert matcher.accept_tokens(found) == len(found)
+    return matcher.tokens, n_free
+
+
+@pytest.mark.parametrize("forced", [True, False])
+def test_rows_of_a_batch(model: Any, forced: bool) -> None:
+    bytes_ = Vocabulary.bytes()
+    found = generate(model, bytes_, PROMPTS, GRAMMAR, forced=forced)
+    expected = [plain(model, bytes_, prompt, GRAMMAR, 256, forced) for prompt in PROMPTS]
+    assert found.tokens == [tokens for tokens, _ in expected]
+    assert found.n_forced == [n for _, n in expected] and min(found.n_forced) > 20
+    assert found.texts == [bytes(tokens[:-1]) for tokens, _ in expected] and found.is_finished == [True] * 3
+    assert found.n_passes == max(len(tokens) - n for tokens, n in expected)
+
+
+def test_grammars_of_rows_and_padding(model: Any) -> None:
+    grammars = [GRAMMAR, Grammar.from_choices(["yes", "no", "yet"]), Grammar.from_regex("[ab]{3}c{5}[de]")]
+    ids = torch.tensor([[0, 0, 0, 0, 7], [1, 2, 3, 4, 5], [0, 0, 0, 200, 9]])
+    mask = torch.tensor([[0, 0, 0, 0, 1], [1, 1, 1, 1, 1], [0, 0, 0, 1, 1]])
+    found = generate(model, Vocabulary.bytes(), ids, grammars, attention_mask=mask, max_new_tokens=9)
+    for row, (prompt, grammar) in enumerate(zip(PROMPTS, grammars, strict=True)):
+        assert (found.tokens[row], found.n_forced[row]) == plain(model, Vocabulary.bytes(), prompt, grammar, 9, True)
+    assert found.is_finished == [False, True, False] and len(found.tokens[0]) == len(found.tokens[2]) == 9
+
+
+def test_a_real_vocabulary() -> None:
+    vocabulary = vocabularies.load("tekken")
+    model = make_model(vocabulary.size)
+    grammar = Grammar.from_json_schema(SCHEMA, whitespace="spaced")
+    found = generate(model, vocabulary, PROMPTS[:2], grammar, max_new_tokens=60)
+    for row in range(2):
+        assert (found.tokens[row], found.n_forced[row]) == plain(model, vocabulary, PROMPTS[row], grammar, 60, True)
+    assert min(found.n_forced) > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [("Mistral", {"sliding_window": 6}), ("Qwen2", {}), ("Gemma2", {"sliding_window": 6, "head_dim": 8})],
+)
+def test_other_models(kind: str, config: dict[str, Any]) -> None:
+    # Windows count columns, so rows of such models do not share a cache.
+    model = make_model(257, kind=kind, **config)
+    found = generate(model, Vocabulary.bytes(), PROMPTS, GRAMMAR)
+    expected = [plain(model, Vocabulary.bytes(), prompt, GRAMMAR, 256, True) for prompt in PROMPTS]
+    assert found.tokens == [tokens for tokens, _ in expected]
+    passes = [len(tokens) - n for tokens, n in expected]
+    assert found.n_passes == (sum(passes) if config else max(passes))
+
+
+def test_nothing_is_left_to_the_model(model: Any) -> None:
+    found = generate(model, Vocabulary.bytes(), [[1], [2]], 'start: "abc"')
+    assert (found.texts, found.n_passes, found.n_forced) == ([b"abc"] * 2, 0, [4, 4])
+
+
+def test_samples(model: Any) -> None:
+    def sampled(seed: int, temperature: float) -> list[bytes]:
+        generator = torch.Generator().manual_seed(seed)
+        grammar = Grammar.from_regex("[a-z]{20}")
+        return generate(
+            model,
+            Vocabulary.bytes(),
+            PROMPTS,
+            grammar,
+            do_sample=True,
+            temperature=temperature,
+            generator=generator,
+        ).texts
+
+    assert sampled(1, 1.0) == sampled(1, 1.0) != sampled(2, 1.0)
+    greedy = generate(model, Vocabulary.bytes(), PROMPTS, Grammar.from_regex("[a-z]{20}")).texts
+    assert sampled(1, 1e-4) == greedy
+
+
+def test_a_tokenizer_in_place_of_a_vocabulary() -> None:
+    tokenizer = tiny_tokenizer()
+    model = make_model(len(tokenizer), eos_token_id=tokenizer.eos_token_id)
+    found = generate(model, tokenizer, [[1]], 'start: "[a,b" ("in" | "er") "]"')
+    assert found.texts[0] in (b"[a,bin]", b"[a,ber]")
+    # The tokenizer splits at punctuation; "b" may join what follows.
+    assert found.tokens[0][:3] == tokenizer.encode("[a,", add_special_tokens=False)
+
+
+def test_the_bar(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    generate(model, Vocabulary.bytes(), [[1]], GRAMMAR, max_new_tokens=12, progress=True)
+    assert "12/12" in capsys.readouterr().err
+
+
+BYTES = Vocabulary.bytes()
+NARROW = Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda m: generate(m, BYTES, [[1], []], GRAMMAR), ValueError, "prompt 1 is empty"),
+        (lambda m: generate(m, BYTES, [[1]] * 3, [GRAMMAR] * 2), ValueError, "2 grammars for 3 prompts"),
+        (lambda m: generate(m, BYTES, [[1]], GRAMMAR, temperature=0), ValueError, "temperature 0"),
+        (lambda m: generate(m, BYTES, [[1]], GRAMMAR, max_new_tokens=-1), ValueError, "max_new_tokens is -1"),
+        (lambda m: generate(m, BYTES, torch.ones(3), GRAMMAR), ValueError, r"both must be \(rows, length\)"),
+        (lambda m: generate(m, NARROW, [[1]], 'start: "a"', forced=True), VocabularyError, "needs a vocabulary with"),
+        (lambda m: generate(m, NARROW, [[1]], 'start: "c"'), EmptyMaskError, "no token that the grammar allows"),
+    ],
+)  # fmt: skip
+def test_errors(model: Any, call: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(model)
+
+
+def test_without_encode_only_single_tokens_are_free(model: Any) -> None:
+    found = generate(model, NARROW, [[1]], 'start: "a" ("a" | "b") "b"')
+    assert found.tokens[0][0] == 0 and found.tokens[0][2:] == [1, 2] and found.n_forced == [3]
