@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import lark
 import numpy as np
@@ -101,10 +101,12 @@ class Matcher:
         `EarleymaskError`.
         """
 
-    @overload
     def fill_bitmask(
-        self, row: npt.NDArray[np.int32] | _TorchTensor, on_error: Literal["raise", "end"] = "raise", seconds: None = None
-    ) -> None:
+        self,
+        row: npt.NDArray[np.int32] | _TorchTensor,
+        on_error: Literal["raise", "end"] = "raise",
+        seconds: float | None = None,
+    ) -> bool | None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         The slow formula: `row[w] = sum(1 << b for b in range(32) if mask()[32 * w + b])`, as signed 32-bit words.
@@ -126,11 +128,6 @@ class Matcher:
                 changed then.
             MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.
         """
-
-    @overload
-    def fill_bitmask(
-        self, row: npt.NDArray[np.int32] | _TorchTensor, on_error: Literal["raise", "end"] = "raise", *, seconds: float
-    ) -> bool: ...
 
     def walk_bitmask(self, row: npt.NDArray[np.int32] | _TorchTensor) -> None:
         """Do the same as `fill_bitmask` by a walk over the whole trie: slow, the reference for tests."""

@@ -48,6 +48,7 @@ MAX_FORCED_BYTES = 1 << 16
 MOST_BYTES_AHEAD = 64
 FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
+MOST_SECONDS = 1e9                      # a mask that is due later is never due
 cdef str RAISE = "raise"
 cdef str ONLY_EOS = 'start: ""'         # the grammar of `Matcher.only_eos`
 cdef enum:
@@ -55,7 +56,6 @@ cdef enum:
     # is too late.
     WALK_NS = 1_000_000
     MOST_LATE_NS = 4_000_000        # what remains to 5 ms is for steps that do not look at the clock
-    LONGEST_NS = 1 << 62
 cdef object torch = None                # the module, if a tensor has been met
 cdef object NDARRAY = np.ndarray
 
@@ -351,7 +351,7 @@ cdef class Matcher:
 
     cdef bint write_until(self, uint32_t* words, size_t n_bytes, double seconds) except -1:
         """Write the mask, or a part of it after so many seconds, and zeros up to `n_bytes`; return whether it is complete."""
-        cdef int64_t time = wall_clock() + min(nanoseconds(seconds), LONGEST_NS), before
+        cdef int64_t time = wall_clock() + nanoseconds(min(seconds, MOST_SECONDS)), before
         cdef Mask* mask
         if self.write_known(words, n_bytes):
             return True

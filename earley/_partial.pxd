@@ -11,7 +11,7 @@ cdef class Partial:
     cdef Chart chart                # of the matcher that has this object
     cdef uint32_t* found            # a mask: what is allowed for sure
     cdef uint32_t* sought           # where a pass writes: `found`, or `rough`
-    cdef uint32_t* rough            # what the last pass has found before the doubtful tokens are tried; NULL: not needed
+    cdef uint32_t* rough            # what the last pass has found before the doubtful tokens are tried
     cdef Path path                  # the way to `next`
     cdef uint32_t* ancestors        # by depth: the nodes of this way
     cdef uint32_t next              # the trie node that is visited next

@@ -26,6 +26,17 @@ cdef enum:
     NODES_BETWEEN_LOOKS = 32    # nodes between two looks at the clock: less than a microsecond if all steps are known
 
 
+# The most nodes that a call visits once a token has been found. For tests, which let calls stop anywhere.
+cdef uint32_t MOST_NODES = 0xFFFFFFFF
+
+
+def set_most_nodes(n) -> int:
+    """Change the bound for tests; return the former one."""
+    global MOST_NODES
+    before, MOST_NODES = MOST_NODES, n
+    return before
+
+
 cdef class Partial:
 
     def __cinit__(self, TokenTrie trie not None):
@@ -33,7 +44,8 @@ cdef class Partial:
         path_allocate(&self.path, <size_t> trie.max_depth + 1)
         self.ancestors = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
         self.found = <uint32_t*> calloc(<size_t> trie.n_words + 1, sizeof(uint32_t))
-        if self.ancestors == NULL or self.found == NULL:
+        self.rough = <uint32_t*> calloc(<size_t> trie.n_words + 1, sizeof(uint32_t))
+        if self.ancestors == NULL or self.found == NULL or self.rough == NULL:
             raise MemoryError("walk")
 
     def __dealloc__(self):
@@ -47,10 +59,6 @@ cdef class Partial:
         if (<void*> self.chart == <void*> chart and self.position == position and self.n_collected == chart.n_collections
                 and self.n_forgotten == chart.engine.n_collections):
             return 0
-        if chart.rules.has_followed and self.rough == NULL:
-            self.rough = <uint32_t*> malloc((<size_t> self.trie.n_words + 1) * sizeof(uint32_t))
-            if self.rough == NULL:
-                raise MemoryError("walk")
         memset(self.found, 0, self.trie.n_words * sizeof(uint32_t))
         self.next = 0
         self.deepest = 1
@@ -73,7 +81,7 @@ cdef class Partial:
 
     cdef bint go_on(self, Masks masks) except -1 nogil:
         cdef uint32_t root
-        cdef bint has_memory = self.chart.rules.has_followed
+        cdef bint has_memory                            # rules that are made meanwhile may be the first with such terminals
         self.chart.max_tables = MAX_TABLES
         while True:
             root = self.position
@@ -87,13 +95,14 @@ cdef class Partial:
             if self.deepest == MAX_TOKEN_BYTES:
                 break
             self.next = 0
+            has_memory = self.chart.rules.has_followed
             if has_memory:
                 memset(self.rough, 0, self.trie.n_words * sizeof(uint32_t))
                 self.sought = self.rough
             self.deepest = MAX_TOKEN_BYTES if has_memory or self.deepest > 1 else SHORT
             if self.is_over():
                 return False
-        if has_memory:
+        if self.sought == self.rough:
             memcpy(masks.scratch, self.rough, self.trie.n_words * sizeof(uint32_t))
             masks.look_through_words(self.chart, self.position, masks.scratch)
             for root in range(self.trie.n_words):       # `found` has what is allowed beside text
@@ -119,10 +128,10 @@ cdef class Partial:
         while i < n:
             node = nodes[i]
             depth = node_depth(node)
-            n_visited += 1
-            if n_visited % NODES_BETWEEN_LOOKS == 0 and self.is_over():
+            if (n_visited % NODES_BETWEEN_LOOKS == NODES_BETWEEN_LOOKS - 1 and self.is_over()) or n_visited >= MOST_NODES and self.has_tokens():
                 self.next = i
                 return False
+            n_visited += 1
             # SAFETY: depth <= max_depth, and path_tables[depth - 1] was set when the walk entered the parent.
             target = self.chart.tables[path_tables[depth - 1] + node_byte(node)]
             if target == UNKNOWN:

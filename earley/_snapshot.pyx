@@ -124,9 +124,6 @@ def read(snapshot) -> tuple:
 cdef class Reader:
     """Reads what a snapshot has between its fingerprints and its checksum."""
 
-    cdef bytes data
-    cdef Py_ssize_t at, end
-
     cdef uint32_t number(self) except? 0xFFFFFFFF:
         cdef uint64_t number = 0
         cdef unsigned char byte
