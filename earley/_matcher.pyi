@@ -97,7 +97,7 @@ class Matcher:
 
         The row holds the EOS tokens alone then. No token is accepted, `is_finished` is true, and further rows are the
         same, until tokens are taken back. So an engine whose requests share a step can go on, and the one that failed
-        ends. A pickle does not have the error. A snapshot has its text: after `restore` it is a `LimitError`, or else an
+        ends. A pickle does not have the error. A snapshot has its text: after `restore`, it is a `LimitError` or an
         `EarleymaskError`.
         """
 

@@ -203,9 +203,13 @@ def test_what_a_matcher_has_forgotten() -> None:
     vocabulary = Vocabulary.bytes()
     grammar = Grammar.from_lark(PALINDROMES, limits=Limits(grammar_bytes=60_000))
     matcher = Matcher(grammar, vocabulary)
-    with pytest.raises(LimitError, match="grammar_bytes"):
+
+    def accept_all() -> None:
         for _ in range(5000):
             assert matcher.accept(ord("a"))
+
+    with pytest.raises(LimitError, match="grammar_bytes"):
+        accept_all()
     n = matcher.n_tokens // 10 * 9
     matcher.rollback(matcher.n_tokens - n)
     assert n > 50 and matcher.stats()["grammar_collections"] > 0
@@ -314,8 +318,7 @@ def test_mutated_snapshots(data: st.DataObject) -> None:
         changed = sealed(changed)
     try:
         restored = Matcher.restore(changed, grammar, vocabulary)
-    except EarleymaskError as error:
-        assert isinstance(error, (SnapshotError, RejectedTokenError, VocabularyError))
+    except (SnapshotError, RejectedTokenError, VocabularyError):
         return
     twin = Matcher(grammar, vocabulary, restored.eos_token_ids)
     assert twin.validate(restored.tokens) == restored.n_tokens == twin.accept_tokens(restored.tokens)

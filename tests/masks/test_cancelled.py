@@ -102,7 +102,12 @@ def test_a_call_that_waits_for_the_grammar() -> None:
 def test_a_mask_that_is_due_while_another_call_has_the_grammar() -> None:
     first = slow_matcher()
     second = first.fork()
-    thread = threading.Thread(target=lambda: pytest.raises(MatcherCancelledError, filled, first))
+
+    def fill() -> None:
+        with pytest.raises(MatcherCancelledError):
+            filled(first)
+
+    thread = threading.Thread(target=fill)
     thread.start()
     time.sleep(0.05)
     begin = time.perf_counter()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any
 
@@ -21,7 +21,11 @@ from support.grammar_texts import GRAMMARS
 from support.mask_paths import all_strings, cut, filled, go_on, walked
 from support.strategies import make_grammar
 
-AMBIGUOUS = 'start: start start start | start start | start "+" start | "(" start ")" | A | B | [A] B\nA: /[a-z]+/\nB: /[a-m]+x?/'
+AMBIGUOUS = """
+start: start start start | start start | start "+" start | "(" start ")" | A | B | [A] B
+A: /[a-z]+/
+B: /[a-m]+x?/
+"""
 
 PATTERNS = {
     "type": "object",
@@ -71,9 +75,9 @@ def check(matcher: Matcher, exact: npt.NDArray[np.bool_], seconds: float) -> int
     while True:
         try:
             mask, is_complete = partial(matcher, seconds)
-        except LimitError as error:  # a step takes longer than that: making a rule, on a machine that is busy
-            assert error.limit == "seconds" and matcher.tokens == before
+        except LimitError:  # a step takes longer than that: making a rule, on a machine that is busy
             seconds = 2 * seconds + 0.001
+            assert seconds < 1 and matcher.tokens == before
             continue
         assert not (mask & ~exact).any() and mask.any() == exact.any()
         assert matcher.tokens == before
@@ -88,8 +92,8 @@ def check(matcher: Matcher, exact: npt.NDArray[np.bool_], seconds: float) -> int
 
 @pytest.mark.parametrize("name", HARD)
 def test_partial_masks_of_a_real_vocabulary(name: str) -> None:
-    """At each place of a text, with another deadline; nothing is known about the grammar at first. The exact masks are made
-    with the same grammar loaded once more."""
+    """At each place of a text, with another deadline; nothing is known about the grammar at first. The exact masks are
+    made with the same grammar loaded once more."""
     vocabulary = vocabularies.load("tekken")
     matcher, twin, rng = Matcher(HARD[name](), vocabulary), Matcher(HARD[name](), vocabulary), Random(name)
     for k in range(18):
@@ -154,7 +158,7 @@ def test_forks_and_going_back_do_not_mix_walks_up() -> None:
     with stopped_walks(40):
         for _ in range(60):
             exact = walked(twin)
-            mask, is_complete = partial(matcher, 0)
+            mask, _ = partial(matcher, 0)
             assert mask.any() and not (mask & ~exact).any()
             fork = matcher.fork()
             mask, _ = partial(fork, 0)
@@ -244,3 +248,23 @@ def test_nothing_is_found_in_time() -> None:
     assert time.perf_counter() - begin < 0.15 and begun
     assert caught.value.limit == "seconds" and (row == 7).all() and matcher.tokens == [97]
     assert filled(matcher).nonzero()[0].tolist() == [97]
+
+
+def test_masks_are_not_late() -> None:
+    """By processor time, because other processes may keep this one from running. The walk takes a millisecond; the
+    longest step without a look at the clock took another one when it was measured."""
+    vocabulary = vocabularies.load("tekken")
+    for name in HARD:
+        matcher, twin, rng = Matcher(HARD[name](), vocabulary), Matcher(HARD[name](), vocabulary), Random(name)
+        row = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+        late = []
+        for k in range(20):
+            seconds = SECONDS[k % len(SECONDS)]
+            begin = time.thread_time()
+            with suppress(LimitError):
+                matcher.fill_bitmask(row, seconds=seconds)
+            late.append(time.thread_time() - begin - seconds)
+            if not go_on(twin, rng, filled(twin)):
+                break
+            assert matcher.accept(twin.tokens[-1])
+        assert sorted(late)[-2] < 0.005, (name, late)  # a full garbage collection may be in one of them
