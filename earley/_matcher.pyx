@@ -52,6 +52,7 @@ MOST_SECONDS = 1e9                      # a mask that is due later is never due
 cdef str RAISE = "raise"
 cdef str ONLY_EOS = 'start: ""'         # the grammar of `Matcher.only_eos`
 cdef enum:
+    FORGETTING_NS = 50_000_000      # that `Matcher.forget` may take
     # When a mask is due, a walk finds some tokens. It takes this time at least, and more until it has found one or the mask
     # is too late.
     WALK_NS = 1_000_000
@@ -391,24 +392,17 @@ cdef class Matcher:
     cdef bint write_partial(self, uint32_t* words, size_t n_bytes, int64_t time) except -1:
         """Write what a walk finds in a moment, and zeros up to `n_bytes`; return whether that is the mask. Needs the lock."""
         cdef int64_t begin = wall_clock()
-        cdef bint is_complete = False
+        cdef bint is_complete
         if self.partial is None:
             self.partial = Partial(self.trie)
         set_due(max(time + MOST_LATE_NS, begin + WALK_NS))
         self.partial.begin(self.chart, self.position(), max(time, begin + WALK_NS))
-        try:
-            is_complete = self.walk_on()
-        except DeadlineError:
-            pass
-        except LimitError as error:
-            if not self.partial.has_tokens():
-                self.make_room(error)
-        else:
-            if is_complete:
-                count_mask(self.chart, MASK_WALKED)
-                self.masks.remember(self.chart, self.position(), self.partial.found)
-                self.masks.note()
-        if not is_complete and not self.partial.has_tokens():
+        is_complete = self.walk_in_time(time, False)
+        if is_complete:
+            count_mask(self.chart, MASK_WALKED)
+            self.masks.remember(self.chart, self.position(), self.partial.found)
+            self.masks.note()
+        elif not self.partial.has_tokens():
             raise DeadlineError
         memcpy(words, self.partial.found, self.trie.n_words * sizeof(uint32_t))
         memset(<char*> words + self.trie.n_words * sizeof(uint32_t), 0, n_bytes - self.trie.n_words * sizeof(uint32_t))
@@ -417,6 +411,21 @@ cdef class Matcher:
         if DEBUG:
             self.check()
         return is_complete
+
+    cdef bint walk_in_time(self, int64_t time, bint has_room) except -1:
+        """Continue the walk; return whether it is complete. `has_room`: whether what was learned has just been dropped."""
+        try:
+            return self.walk_on()
+        except DeadlineError:
+            return False
+        except LimitError as error:
+            if self.partial.has_tokens() and (has_room or error.limit in FINAL or wall_clock() + FORGETTING_NS > time):
+                return False
+            if has_room:
+                raise
+            self.make_room(error)
+        self.partial.begin_again(self.position())
+        return self.walk_in_time(time, True)
 
     cdef bint walk_on(self) except -1:
         """Continue the walk; return whether it is complete."""

@@ -23,6 +23,8 @@ cdef class Partial:
 
     # Continue the walk at a position of the chart, or begin it, and stop at `until` if a token has been found.
     cdef int begin(self, Chart chart, uint32_t position, int64_t until) except -1
+    # Begin the walk once more after positions were numbered anew; what has been found is still allowed.
+    cdef void begin_again(self, uint32_t position) noexcept
     # Return whether the walk is complete. Raises DeadlineError, and LimitError; what has been found is kept.
     cdef bint go_on(self, Masks masks) except -1 nogil
     cdef bint is_over(self) noexcept nogil

@@ -60,14 +60,17 @@ cdef class Partial:
                 and self.n_forgotten == chart.engine.n_collections):
             return 0
         memset(self.found, 0, self.trie.n_words * sizeof(uint32_t))
+        self.chart = chart
+        self.begin_again(position)
+        return 0
+
+    cdef void begin_again(self, uint32_t position) noexcept:
         self.next = 0
         self.deepest = 1
         self.sought = self.found
-        self.chart = chart
         self.position = position
-        self.n_collected = chart.n_collections
-        self.n_forgotten = chart.engine.n_collections
-        return 0
+        self.n_collected = self.chart.n_collections
+        self.n_forgotten = self.chart.engine.n_collections
 
     cdef bint is_over(self) noexcept nogil:
         return wall_clock() > self.until and self.has_tokens()

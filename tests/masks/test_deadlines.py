@@ -268,3 +268,32 @@ def test_masks_are_not_late() -> None:
                 break
             assert matcher.accept(twin.tokens[-1])
         assert sorted(late)[-2] < 0.005, (name, late)  # a full garbage collection may be in one of them
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_a_limit_is_met_before_the_mask_is_due(seconds: float) -> None:
+    """Where a plain mask fails, one with a deadline says the same, or allows what it has found; elsewhere it is complete."""
+    text = 'start: "a" start "a" | "b" start "b" | "a" | "b" |'
+    vocabulary = all_strings("ab", 6)
+    matcher = Matcher(Grammar.from_lark(text, limits=Limits(grammar_bytes=60_000)), vocabulary)
+    twin = Matcher(Grammar.from_lark(text), vocabulary)
+    n_failed = n_complete = 0
+    for _ in range(400):
+        exact = filled(twin)
+        try:
+            mask, is_complete = partial(matcher.fork(), seconds)
+            assert mask.any() and not (mask & ~exact).any()
+            assert not is_complete or np.array_equal(mask, exact)
+            n_complete += is_complete
+        except LimitError as error:
+            assert error.limit in ("grammar_bytes", "seconds")  # noqa: PT017
+        try:
+            filled(matcher)
+        except LimitError:
+            n_failed += 1
+        if not matcher.accept(0):
+            break
+        assert twin.accept(0)
+        if n_failed > 3:
+            break
+    assert n_failed and (n_complete or not seconds)
