@@ -58,10 +58,18 @@ HARD: dict[str, Callable[[], Grammar]] = {
 SECONDS = [0, 0.0001, 0.0005, 0.001, 0.003, 0.01]
 
 
-def partial(matcher: Matcher, seconds: float) -> tuple[npt.NDArray[np.bool_], bool]:
-    """Return what a mask with a deadline allows, and whether it is complete."""
+def partial(matcher: Matcher, seconds: float, n_tries: int = 50) -> tuple[npt.NDArray[np.bool_], bool]:
+    """Return what a mask with a deadline allows, and whether it is complete. Nothing is found in time if other processes
+    keep this one from running, so it is tried some times."""
     row = np.full((matcher.vocabulary.size + 31) // 32 + 1, -1, dtype=np.int32)  # dirty, and a word too long
-    is_complete = matcher.fill_bitmask(row, seconds=seconds)
+    for k in range(n_tries):
+        try:
+            is_complete = matcher.fill_bitmask(row, seconds=seconds)
+            break
+        except LimitError:
+            assert (row == -1).all()
+            if k == n_tries - 1:
+                raise
     assert type(is_complete) is bool
     bits = np.unpackbits(row.view(np.uint8), bitorder="little").view(np.bool_)
     assert not bits[matcher.vocabulary.size :].any()
@@ -74,7 +82,7 @@ def check(matcher: Matcher, exact: npt.NDArray[np.bool_], seconds: float) -> int
     seen = np.zeros_like(exact)
     while True:
         try:
-            mask, is_complete = partial(matcher, seconds)
+            mask, is_complete = partial(matcher, seconds, 1)
         except LimitError:  # a step takes longer than that: making a rule, on a machine that is busy
             seconds = 2 * seconds + 0.001
             assert seconds < 1 and matcher.tokens == before
@@ -272,7 +280,7 @@ def test_masks_are_not_late() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 1])
 def test_a_limit_is_met_before_the_mask_is_due(seconds: float) -> None:
-    """Where a plain mask fails, one with a deadline says the same, or allows what it has found; elsewhere it is complete."""
+    """Where a plain mask fails, one that is due says the same, or allows what it has found; elsewhere it is complete."""
     text = 'start: "a" start "a" | "b" start "b" | "a" | "b" |'
     vocabulary = all_strings("ab", 6)
     matcher = Matcher(Grammar.from_lark(text, limits=Limits(grammar_bytes=60_000)), vocabulary)
@@ -281,7 +289,7 @@ def test_a_limit_is_met_before_the_mask_is_due(seconds: float) -> None:
     for _ in range(400):
         exact = filled(twin)
         try:
-            mask, is_complete = partial(matcher.fork(), seconds)
+            mask, is_complete = partial(matcher.fork(), seconds, 1)
             assert mask.any() and not (mask & ~exact).any()
             assert not is_complete or np.array_equal(mask, exact)
             n_complete += is_complete
