@@ -59,8 +59,8 @@ SECONDS = [0, 0.0001, 0.0005, 0.001, 0.003, 0.01]
 
 
 def partial(matcher: Matcher, seconds: float, n_tries: int = 50) -> tuple[npt.NDArray[np.bool_], bool]:
-    """Return what a mask with a deadline allows, and whether it is complete. Nothing is found in time if other processes
-    keep this one from running, so it is tried some times."""
+    """Return what a mask with a deadline allows, and whether it is complete. Nothing is found in time if other
+    processes keep this one from running, so it is tried some times."""
     row = np.full((matcher.vocabulary.size + 31) // 32 + 1, -1, dtype=np.int32)  # dirty, and a word too long
     for k in range(n_tries):
         try:
@@ -280,7 +280,7 @@ def test_masks_are_not_late() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 1])
 def test_a_limit_is_met_before_the_mask_is_due(seconds: float) -> None:
-    """Where a plain mask fails, one that is due says the same, or allows what it has found; elsewhere it is complete."""
+    """Where a plain mask fails, one that is due fails, too, or allows what it has found. Elsewhere it is complete."""
     text = 'start: "a" start "a" | "b" start "b" | "a" | "b" |'
     vocabulary = all_strings("ab", 6)
     matcher = Matcher(Grammar.from_lark(text, limits=Limits(grammar_bytes=60_000)), vocabulary)
