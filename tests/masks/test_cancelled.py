@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -25,7 +25,7 @@ from earleymask import (
 )
 from siege.texts import tangle
 from support import vocabularies
-from support.mask_paths import filled
+from support.mask_paths import USUAL, filled, limits
 
 VOCABULARY = Vocabulary.bytes()
 TANGLE = tangle(Random(920604107), 844)
@@ -41,6 +41,13 @@ CALLS: dict[str, Callable[[Matcher], Any]] = {
     "validate": lambda matcher: matcher.validate(b"ab"),
     "explain": lambda matcher: matcher.explain("abab"),
 }
+
+
+@pytest.fixture(autouse=True)
+def usual_bounds() -> Iterator[None]:
+    """Let masks take as long in a debug build as in others."""
+    with limits(**USUAL):
+        yield
 
 
 def slow_matcher() -> Matcher:
