@@ -363,6 +363,7 @@ cdef class Matcher:
                 mask = self.mask_until(time)
                 if mask == NULL:
                     return self.write_partial(words, n_bytes, time)
+                self.partial = None
                 copy_mask(mask, words, self.trie.n_words, n_bytes)
                 return True
             finally:
