@@ -9,15 +9,15 @@ Each module begins with what it computes. Read them in this order, the `.pxd` be
   productions), `_skeletons` (rows without their stack), `_chart` (rows, continuations, positions);
 - masks: `_walk` (the reference: a walk over the whole trie), `_automaton`, `_part`, `_builder` and `_parts` (one regex
   against the vocabulary), `_rests`, `_template`, `_answers`, `_masks`;
-- what others use: `_engine` (front ends fill it), `_matcher` (one sequence of tokens), `_batch` (many of them),
-  `_prepare` (parts in advance).
+- what others use: `_engine` (front ends fill it), `_matcher` (one sequence of tokens), `_partial` (masks that are
+  due), `_snapshot` (matchers as bytes), `_batch` (many matchers), `_prepare` (parts in advance).
 """
 
 from ._engine import Engine
 from ._matcher import Matcher
 from ._prepare import Preparation
 from ._regex import Regexes
-from .errors import LimitError, MatcherInUseError, RejectedTokenError
+from .errors import LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, SnapshotError
 from .limits import Limits
 
 __all__ = [
@@ -25,8 +25,10 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matcher",
+    "MatcherCancelledError",
     "MatcherInUseError",
     "Preparation",
     "Regexes",
     "RejectedTokenError",
+    "SnapshotError",
 ]

@@ -4,6 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._locks cimport Lock
+from earleymask.earley._meter cimport Cancels
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
@@ -47,7 +48,10 @@ cdef class Engine:
 
     # Take the lock; waits without the GIL. MatcherInUseError if this thread has it already.
     cdef int acquire(self) except -1
-    cdef int acquire_freely(self) except -1 nogil   # the same for a thread without the GIL
+    # The same for the call of a matcher. If `cancels` says that it was cancelled, it ends, also while it waits here.
+    cdef int acquire_for(self, const Cancels* cancels) except -1
+    cdef int wait(self, unsigned long thread, const Cancels* cancels) except -1
+    cdef int acquire_freely(self, const Cancels* cancels) except -1 nogil   # the same for a thread without the GIL
     cdef int check_lock(self, unsigned long thread) except -1
     cdef bint try_acquire(self) except -1
     cdef void release(self) noexcept nogil

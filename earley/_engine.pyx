@@ -5,6 +5,7 @@ grammar means the same. The engine keeps what matchers learn about it (regex der
 all of them, under one lock.
 """
 
+cimport cython
 from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
 
 from libc.stdint cimport uint32_t
@@ -14,7 +15,7 @@ from weakref import ref
 
 from earleymask.earley._locks cimport ENGINE, Lock, forking, let_fork, wait_for_fork
 from earleymask.earley._large cimport untrack
-from earleymask.earley._meter cimport Meter, n_taken, start, wait_for
+from earleymask.earley._meter cimport Meter, n_taken, start, wait_within
 from earleymask.earley._nodes cimport R_EMPTY
 from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL, SURE
 from earleymask.earley._tables cimport NONE
@@ -392,18 +393,27 @@ cdef class Engine:
             self.release()
 
     cdef int acquire(self) except -1:
+        return self.acquire_for(NULL)
+
+    @cython.final
+    cdef int acquire_for(self, const Cancels* cancels) except -1:
         cdef unsigned long thread = PyThread_get_thread_ident()
         if forking and forking != thread:
             let_fork()
         if not PyThread_acquire_lock(self.lock.handle, NOWAIT_LOCK):
-            self.check_lock(thread)
-            with nogil:
-                wait_for(self.lock.handle, -1)
+            self.wait(thread, cancels)
         self.lock.owner = thread
         start(self.regexes.meter)
+        self.regexes.meter.cancels = cancels
         return 0
 
-    cdef int acquire_freely(self) except -1 nogil:
+    cdef int wait(self, unsigned long thread, const Cancels* cancels) except -1:
+        self.check_lock(thread)
+        with nogil:
+            wait_within(self.lock.handle, cancels)
+        return 0
+
+    cdef int acquire_freely(self, const Cancels* cancels) except -1 nogil:
         """Do the same without the GIL."""
         cdef unsigned long thread = PyThread_get_thread_ident()
         if forking and forking != thread:
@@ -412,9 +422,10 @@ cdef class Engine:
             if self.lock.is_lost or self.lock.owner == thread:
                 with gil:
                     self.check_lock(thread)
-            wait_for(self.lock.handle, -1)
+            wait_within(self.lock.handle, cancels)
         self.lock.owner = thread
         start(self.regexes.meter)
+        self.regexes.meter.cancels = cancels
         return 0
 
     cdef int check_lock(self, unsigned long thread) except -1:
@@ -436,7 +447,9 @@ cdef class Engine:
         self.lock.owner = PyThread_get_thread_ident()
         return True
 
+    @cython.final
     cdef void release(self) noexcept nogil:
+        self.regexes.meter.cancels = NULL               # the matcher may be freed
         self.lock.owner = 0
         PyThread_release_lock(self.lock.handle)
 

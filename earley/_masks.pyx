@@ -506,7 +506,9 @@ cdef class Masks:
         cdef Mask* mask
         self.n_fallbacks += 1
         mask = self.lone_mask(words)
-        chart.mask_generation = self.generation
+        if chart.mask_generation != self.generation:
+            chart.mask_generation = self.generation
+            chart.n_mask_of = 0
         chart.remember_mask(position, mask)
         return mask
 

@@ -1,10 +1,12 @@
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._history cimport History
 from earleymask.earley._masks cimport Masks
+from earleymask.earley._meter cimport Cancels
+from earleymask.earley._partial cimport Partial
 from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.trie._trie cimport TokenTrie
 
@@ -26,6 +28,8 @@ cdef class Matcher:
     cdef Budgets budgets            # shared with forks; None if no terminal of the grammar has one
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
     cdef size_t used_in             # `n_forks` at that time
+    cdef Cancels cancels            # how often it was cancelled
+    cdef Partial partial            # what the walk for a mask that was due has found so far, or None
     cdef object warming             # what `ahead` has returned last, or None
     cdef public object _cut         # what `forced_tokens` remembers, or None
 
@@ -57,9 +61,15 @@ cdef class Matcher:
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1
-    cdef int fill_or_end(self, row, bint ends) except -1
+    cdef int make_mask(self, uint32_t* words, size_t n_bytes) except -1
+    cdef fill_with(self, row, on_error, seconds)
+    cdef bint write_until(self, uint32_t* words, size_t n_bytes, double seconds) except -1
+    cdef Mask* mask_until(self, int64_t time) except? NULL
+    cdef bint write_partial(self, uint32_t* words, size_t n_bytes, int64_t time) except -1
+    cdef bint walk_in_time(self, int64_t time, bint has_room) except -1
+    cdef bint walk_on(self) except -1
     cdef bint fill_tensor(self, row) except -1
-    cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1
+    cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, double seconds=*) except -1
     cdef int end_with(self, error) except -1
     cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept

@@ -100,12 +100,16 @@ class Matcher:
 
         The row holds the EOS tokens alone then. No token is accepted, `is_finished` is true, and further rows are the
         same, until tokens are taken back. So an engine whose requests share a step can go on, and the one that failed
-        ends. A pickle does not have the error.
+        ends. A pickle does not have the error. A snapshot has its text: after `restore`, it is a `LimitError` or an
+        `EarleymaskError`.
         """
 
     def fill_bitmask(
-        self, row: npt.NDArray[np.int32] | _TorchTensor, on_error: Literal["raise", "end"] = "raise"
-    ) -> None:
+        self,
+        row: npt.NDArray[np.int32] | _TorchTensor,
+        on_error: Literal["raise", "end"] = "raise",
+        seconds: float | None = None,
+    ) -> bool | None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         The slow formula: `row[w] = sum(1 << b for b in range(32) if mask()[32 * w + b])`, as signed 32-bit words.
@@ -115,9 +119,17 @@ class Matcher:
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
             on_error: "raise", or "end": if the mask cannot be made, as with `LimitError`, do not raise but end the
                 sequence, see `error`.
+            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more.
+
+        Returns None, or with `seconds` whether the mask is complete. A partial mask allows no token that the mask does
+        not, and at least one. What has been found is kept: later calls continue there, with `seconds` or without.
 
         Raises:
-            TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
+            TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
+                Nothing has been written then.
+            LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
+                changed then.
+            MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.
         """
 
     def walk_bitmask(self, row: npt.NDArray[np.int32] | _TorchTensor) -> None:
@@ -155,6 +167,41 @@ class Matcher:
     def fork(self: _M) -> _M:
         """Return an independent matcher at the same place. It shares all that was learned and the tokens so far, so a
         fork takes the same time and memory after any number of tokens. Several threads may fork a matcher at once."""
+
+    def cancel(self) -> None:
+        """End the call of this matcher that is running in another thread, if there is one: it raises
+        `MatcherCancelledError`, and the matcher is as it was before the call. Returns at once.
+
+        This is the one method that may be called while another call is running. That call ends at its next look at the
+        clock, mostly within a millisecond; it may also be done before that. A later call is not affected.
+        """
+
+    def snapshot(self) -> bytes:
+        """Return this matcher as some bytes, from which `restore` makes an equal one: to move a request to another
+        process, or to keep it.
+
+        They hold the accepted tokens, the ids that end the sequence, and what has ended it (`error`); of the grammar
+        and the vocabulary, only fingerprints. Raises TypeError if the grammar has no fingerprint.
+        """
+
+    @classmethod
+    def restore(cls: type[_M], snapshot: bytes, grammar: _HasEngine | _Grammar | None, vocabulary: Vocabulary) -> _M:
+        """Return the matcher of which `snapshot` was taken.
+
+        The tokens are accepted again, one after the other, within `Limits.seconds` of the grammar. Snapshots may come
+        from strangers: any bytes make a matcher whose tokens the grammar accepts, or raise one of the errors below.
+
+        Args:
+            snapshot: bytes that `snapshot` has returned.
+            grammar: the grammar of that matcher, or an equal one; None if `only_eos` had made the matcher.
+            vocabulary: its vocabulary, or an equal one.
+
+        Raises:
+            SnapshotError: it was taken with another grammar or vocabulary, has another version of the format, or is
+                damaged; `cause` says which of these.
+            RejectedTokenError, VocabularyError: its tokens, or its EOS tokens, are not possible. No matcher had them.
+            LimitError: the tokens take longer, or more memory, than the limits of the grammar allow.
+        """
 
     def is_accepting(self) -> bool:
         """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""

@@ -7,6 +7,7 @@ tokens with the position after each (`_history`). A call holds the engine's lock
 cimport cython
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.math cimport NAN
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -28,7 +29,10 @@ from earleymask.earley._history cimport (
 )
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
-from earleymask.earley._meter cimport Within, count, keep, tick
+from earleymask.earley._meter cimport (
+    Within, cancellable, check_bounds, count, keep, nanoseconds, set_due, tick, wall_clock,
+)
+from earleymask.earley._partial cimport Partial
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._tensors cimport words_of_tensor
 from earleymask.earley._token_ids cimport has_id, is_eos, token_ids_of
@@ -36,14 +40,24 @@ from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
-from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError
+from earleymask.earley.errors import (
+    DeadlineError, LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError,
+)
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
 MOST_BYTES_AHEAD = 64
 FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
+MOST_SECONDS = 1e9                      # a mask that is due later is never due
 cdef str RAISE = "raise"
+cdef str ONLY_EOS = 'start: ""'         # the grammar of `Matcher.only_eos`
+cdef enum:
+    FORGETTING_NS = 50_000_000      # that `Matcher.forget` may take
+    # When a mask is due, a walk finds some tokens. It takes this time at least, and more until it has found one or the mask
+    # is too late.
+    WALK_NS = 1_000_000
+    MOST_LATE_NS = 4_000_000        # what remains to 5 ms is for steps that do not look at the clock
 cdef object NDARRAY = np.ndarray
 
 cdef object grammar_reader = None       # see `set_readers`
@@ -156,7 +170,7 @@ cdef class Matcher:
     def only_eos(cls, vocabulary, eos_token_ids=None):
         """Return a matcher whose mask has the EOS tokens alone: for a request that failed before it had a grammar, in an
         engine that wants a matcher of each one."""
-        return cls('start: ""', vocabulary, eos_token_ids)
+        return cls(ONLY_EOS, vocabulary, eos_token_ids)
 
     def __dealloc__(self):
         # There is no lock here, and forks may still use the chart: a later call of a fork frees the history.
@@ -178,7 +192,7 @@ cdef class Matcher:
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
-    def fill_bitmask(self, row, on_error="raise") -> None:
+    def fill_bitmask(self, row, on_error="raise", seconds=None):
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         Args:
@@ -186,31 +200,45 @@ cdef class Matcher:
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
             on_error: "raise", or "end": if the mask cannot be made, as with `LimitError`, do not raise but end the
                 sequence, see `error`.
+            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more.
+
+        Returns None, or with `seconds` whether the mask is complete. A partial mask allows no token that the mask does
+        not, and at least one. What has been found is kept: later calls continue there, with `seconds` or without.
 
         Raises:
-            TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
+            TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
+                Nothing has been written then.
+            LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
+                changed then.
+            MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.
         """
         # PERF: `on_error` for keywords alone took 1% of the instructions of a mask that is remembered.
         cdef Py_buffer buffer
-        if on_error is not RAISE or self.error is not None:
-            self.fill_or_end(row, check_on_error(on_error))
-            return
+        if on_error is not RAISE or seconds is not None or self.error is not None:
+            return self.fill_with(row, on_error, seconds)
         if type(row) is not NDARRAY and self.fill_tensor(row):
             return
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
+        # PERF: the remembered mask is written here, so that the parameters that a plain call lacks cost it nothing more.
+        if self.write_known(<uint32_t*> buffer.buf, buffer.len):
+            PyBuffer_Release(&buffer)
+            return
         try:
-            self.write_mask(<uint32_t*> buffer.buf, buffer.len)
+            self.make_mask(<uint32_t*> buffer.buf, buffer.len)
         finally:
             PyBuffer_Release(&buffer)
 
-    cdef int fill_or_end(self, row, bint ends) except -1:
+    cdef fill_with(self, row, on_error, seconds):
+        """Fill a row. Return None if `seconds` is None, else whether the mask is complete."""
         cdef Py_buffer buffer
+        cdef bint ends = check_on_error(on_error), is_complete
+        cdef double most = NAN if seconds is None else checked_seconds(seconds)
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
-            self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends)
+            is_complete = self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends, most)
         finally:
             PyBuffer_Release(&buffer)
-        return 0
+        return None if seconds is None else is_complete
 
     cdef bint fill_tensor(self, row) except -1:
         """Fill a row of torch if the mask is remembered; return whether it was filled."""
@@ -220,21 +248,24 @@ cdef class Matcher:
         return (words != NULL and n_words >= self.trie.n_words and <size_t> words % sizeof(uint32_t) == 0
                 and self.write_known(words, n_words * sizeof(uint32_t)))
 
-    cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1:
-        """Write the mask. If this fails, and `ends` is true, end the sequence."""
+    cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, double seconds=NAN) except -1:
+        """Write the mask, which is due after so many seconds (NAN: never); return whether it is complete. If this fails,
+        and `ends` is true, end the sequence."""
         self.n_tokens                                   # raises if it is not set up
         if self.error is None:
             try:
+                if seconds == seconds:
+                    return self.write_until(words, n_bytes, seconds)
                 self.write_mask(words, n_bytes)
-                return 0
-            except MatcherInUseError:                   # the fault of another call, not of the grammar
+                return True
+            except (MatcherInUseError, MatcherCancelledError):      # the fault of another call, not of the grammar
                 raise
             except Exception as error:
                 if not ends:
                     raise
                 self.end_with(error)
         self.write_end(words, n_bytes)
-        return 0
+        return True
 
     cdef int end_with(self, error) except -1:
         """End the sequence because of an error. What the error refers to, such as the calls that it has ended, is freed."""
@@ -290,8 +321,10 @@ cdef class Matcher:
 
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1:
         """Write the mask, and zeros up to `n_bytes`."""
-        if self.write_known(words, n_bytes):
-            return 0
+        return 0 if self.write_known(words, n_bytes) else self.make_mask(words, n_bytes)
+
+    cdef int make_mask(self, uint32_t* words, size_t n_bytes) except -1:
+        """Write the mask, which is not remembered, and zeros up to `n_bytes`."""
         self.acquire()
         try:
             copy_mask(self.made_mask(), words, self.trie.n_words, n_bytes)
@@ -299,6 +332,7 @@ cdef class Matcher:
             self.release()
         return 0
 
+    @cython.final
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept:
         """Write the mask, and zeros up to `n_bytes`, if it is remembered at the position and nobody is at work; return
         whether it is. Needs no lock."""
@@ -314,7 +348,106 @@ cdef class Matcher:
         copy_mask(mask, words, self.trie.n_words, n_bytes)
         return True
 
-    cdef Mask* remembered(self) noexcept nogil:
+    # ---- masks with a deadline ------------------------------------------------------------------------------------
+
+    cdef bint write_until(self, uint32_t* words, size_t n_bytes, double seconds) except -1:
+        """Write the mask, or a part of it after so many seconds, and zeros up to `n_bytes`; return whether it is complete."""
+        cdef int64_t time = wall_clock() + nanoseconds(min(seconds, MOST_SECONDS)), before
+        cdef Mask* mask
+        if self.write_known(words, n_bytes):
+            return True
+        before = set_due(time + MOST_LATE_NS // 2)      # of the time to wait for the lock
+        try:
+            self.acquire()
+            try:
+                mask = self.mask_until(time)
+                if mask == NULL:
+                    return self.write_partial(words, n_bytes, time)
+                self.partial = None
+                copy_mask(mask, words, self.trie.n_words, n_bytes)
+                return True
+            finally:
+                self.release()
+        except DeadlineError:
+            raise LimitError(f"the mask was due after {seconds:g} seconds, and not one allowed token was found within 5 ms after that; "
+                             "give it more time").at_limit("seconds") from None
+        finally:
+            set_due(before)
+
+    cdef Mask* mask_until(self, int64_t time) except? NULL:
+        """Return the mask, or NULL if it is not made before that time, or needs another way. Needs the lock."""
+        cdef Mask* mask = NULL
+        set_due(time)
+        self.engine.regexes.meter.left = 0              # so the first step looks at the clock
+        try:
+            # What else `tidy` does may take long, and later calls do it.
+            history_sweep(&self.chart.histories)
+            self.masks.tidy()
+            with nogil:
+                mask = self.found_mask()
+        except (DeadlineError, LimitError):
+            pass
+        self.masks.note()
+        return mask
+
+    cdef bint write_partial(self, uint32_t* words, size_t n_bytes, int64_t time) except -1:
+        """Write what a walk finds in a moment, and zeros up to `n_bytes`; return whether that is the mask. Needs the lock."""
+        cdef int64_t begin = wall_clock()
+        cdef bint is_complete
+        if self.partial is None:
+            self.partial = Partial(self.trie)
+        set_due(max(time + MOST_LATE_NS, begin + WALK_NS))
+        self.partial.begin(self.chart, self.position(), max(time, begin + WALK_NS))
+        is_complete = self.walk_in_time(time, False)
+        if is_complete:
+            count_mask(self.chart, MASK_WALKED)
+            self.masks.remember(self.chart, self.position(), self.partial.found)
+            self.masks.note()
+        elif not self.partial.has_tokens():
+            raise DeadlineError
+        memcpy(words, self.partial.found, self.trie.n_words * sizeof(uint32_t))
+        memset(<char*> words + self.trie.n_words * sizeof(uint32_t), 0, n_bytes - self.trie.n_words * sizeof(uint32_t))
+        if is_complete:
+            self.partial = None
+        if DEBUG:
+            self.check()
+        return is_complete
+
+    cdef bint walk_in_time(self, int64_t time, bint has_room) except -1:
+        """Continue the walk; return whether it is complete. `has_room`: whether what was learned has just been dropped."""
+        try:
+            return self.walk_on()
+        except DeadlineError:
+            return False
+        except LimitError as error:
+            if self.partial.has_tokens() and (has_room or error.limit in FINAL or wall_clock() + FORGETTING_NS > time):
+                return False
+            if has_room:
+                raise
+            self.make_room(error)
+        self.partial.begin_again(self.position())
+        return self.walk_in_time(time, True)
+
+    cdef bint walk_on(self) except -1:
+        """Continue the walk; return whether it is complete."""
+        cdef size_t i, w
+        cdef uint32_t position = self.position()
+        cdef uint32_t* found = self.partial.found
+        self.engine.regexes.meter.started = 0           # it has the time of a new call,
+        self.engine.regexes.meter.left = 0              # and its first step looks at the clock
+        self.find_extras(position)
+        for i in range(self.masks.extras.n):
+            mask_allow(found, self.masks.extras.data[i])
+        for i in range(self.masks.extra_sets.n):
+            for w in range(self.trie.n_words):
+                found[w] |= self.token_ids.bits[self.masks.extra_sets.data[i] * self.trie.n_words + w]
+        if position == FINISHED:
+            return True
+        with nogil:
+            return self.partial.go_on(self.masks)
+
+    @cython.final
+    cdef inline Mask* remembered(self) noexcept nogil:
         """Return the mask if it is remembered at the position, else NULL. Needs the lock, or the GIL and a chart that is
         still."""
         cdef uint32_t position = self.position()
@@ -504,8 +637,10 @@ cdef class Matcher:
         cdef list tokens = [self.known(token_id) for token_id in token_ids]
         cdef Py_ssize_t n = 0
         cdef Matcher other = self.fork()
-        with Within(self.engine.limits.seconds):
+        with Within(self.engine.limits.seconds), cancellable(self, &self.cancels):
             for token in tokens:
+                if not n & 0x3F:
+                    check_bounds()
                 if token == NONE or not other.accept(token):
                     break
                 n += 1
@@ -529,7 +664,7 @@ cdef class Matcher:
         cdef Matcher other
         if self.error is not None:
             return 0
-        with Within(self.engine.limits.seconds):
+        with Within(self.engine.limits.seconds), cancellable(self, &self.cancels):
             if self.budgets is None:
                 try:
                     return self.count_accepted(tokens)
@@ -539,6 +674,8 @@ cdef class Matcher:
             # Budgets are counted along a history. And if a limit is reached on the way, only what histories need is kept.
             other = self.fork()
             for token in tokens:
+                if not n & 0x3F:
+                    check_bounds()
                 if token == NONE or not other.accept(token):
                     break
                 n += 1
@@ -695,8 +832,10 @@ cdef class Matcher:
         finally:
             self.unlock()
         other.error = None                              # it is about what comes later
-        with Within(self.engine.limits.seconds):
-            for token in tokens[known:]:
+        with Within(self.engine.limits.seconds), cancellable(self, &self.cancels):
+            for known, token in enumerate(tokens[known:]):
+                if not known & 0x3F:
+                    check_bounds()
                 if not other.accept(token):
                     raise AssertionError("this is a bug in earleymask: a token that was accepted before is not accepted again")
         self.lock()
@@ -745,6 +884,15 @@ cdef class Matcher:
         other.history = history_fork(&self.chart.histories, self.history)
         return other
 
+    def cancel(self) -> None:
+        """End the call of this matcher that is running in another thread, if there is one: it raises `MatcherCancelledError`,
+        and the matcher is as it was before the call. Returns at once.
+
+        This is the one method that may be called while another call is running. That call ends at its next look at the
+        clock, mostly within a millisecond; it may also be done before that. A later call is not affected.
+        """
+        self.cancels.n += 1
+
     def is_accepting(self) -> bool:
         """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""
         self.acquire()
@@ -777,6 +925,56 @@ cdef class Matcher:
 
     def __reduce__(self):
         return rebuild, (type(self), self.grammar, self.vocabulary, self.tokens, self.chosen_eos())
+
+    def snapshot(self) -> bytes:
+        """Return this matcher as some bytes, from which `restore` makes an equal one: to move a request to another process, or
+        to keep it.
+
+        They hold the accepted tokens, the ids that end the sequence, and what has ended it (`error`); of the grammar and the
+        vocabulary, only fingerprints. Raises TypeError if the grammar has no fingerprint.
+        """
+        from earleymask.earley._snapshot import write       # imported lazily
+        self.n_tokens                                       # raises if it is not set up
+        return write(fingerprint(self.grammar), self.vocabulary.fingerprint, self.chosen_eos(), self.tokens, self.error)
+
+    @classmethod
+    def restore(cls, snapshot, grammar, vocabulary):
+        """Return the matcher of which `snapshot` was taken.
+
+        The tokens are accepted again, one after the other, within `Limits.seconds` of the grammar. Snapshots may come from
+        strangers: any bytes make a matcher whose tokens the grammar accepts, or raise one of the errors below.
+
+        Args:
+            snapshot: bytes that `snapshot` has returned.
+            grammar: the grammar of that matcher, or an equal one; None if `only_eos` had made the matcher.
+            vocabulary: its vocabulary, or an equal one.
+
+        Raises:
+            SnapshotError: it was taken with another grammar or vocabulary, has another version of the format, or is
+                damaged; `cause` says which of these.
+            RejectedTokenError, VocabularyError: its tokens, or its EOS tokens, are not possible. No matcher had them.
+            LimitError: the tokens take longer, or more memory, than the limits of the grammar allow.
+        """
+        from earleymask.earley._snapshot import read, refused       # imported lazily
+        grammar_then, vocabulary_then, eos_token_ids, tokens, error = read(snapshot)
+        if not isinstance(getattr(vocabulary, "trie", None), TokenTrie):
+            vocabulary_reader(vocabulary)
+        if not vocabulary.fingerprint.startswith(vocabulary_then):
+            raise refused("vocabulary", f"the snapshot was taken with another vocabulary, of fingerprint {vocabulary_then}..., and "
+                          f"not with {vocabulary!r}")
+        if grammar is None:
+            grammar = ONLY_EOS
+        if not isinstance(getattr(grammar, "engine", None), Engine):
+            grammar = grammar_reader(grammar)
+        if not fingerprint(grammar).startswith(grammar_then):
+            raise refused("grammar", f"the snapshot was taken with another grammar, of fingerprint {grammar_then}..., and not with "
+                          f"{grammar!r}, of {fingerprint(grammar)[:len(grammar_then)]}...; if Matcher.only_eos made the matcher, "
+                          "give None for the grammar")
+        cdef Matcher matcher
+        with Within(grammar.engine.limits.seconds):
+            matcher = rebuild(cls, grammar, vocabulary, tokens, eos_token_ids)
+        matcher.error = error
+        return matcher
 
     cdef tuple chosen_eos(self):
         """Return the EOS tokens if they are not those of the vocabulary, else None."""
@@ -936,7 +1134,7 @@ cdef class Matcher:
         if self.engine.captures is None:
             return []
         from earleymask.earley.freeing import Inspecting        # imported lazily
-        with Inspecting(self.engine.limits, "finding captures"):
+        with Inspecting(self.engine.limits, "finding captures"), cancellable(self, &self.cancels):
             return self.found_captures()
 
     cdef list found_captures(self):
@@ -999,7 +1197,8 @@ cdef class Matcher:
         The text is parsed once more, in a copy of the grammar: slow, but masks are not touched.
         """
         self.check_free()
-        return explained(type(self), self.chosen_eos(), self.engine.limits, self.grammar, self.vocabulary, self.tokens, what)
+        with cancellable(self, &self.cancels):
+            return explained(type(self), self.chosen_eos(), self.engine.limits, self.grammar, self.vocabulary, self.tokens, what)
 
     def _text(self) -> bytes:
         """Return the bytes of all accepted tokens."""
@@ -1088,9 +1287,11 @@ cdef class Matcher:
 
     # ---- inside -------------------------------------------------------------------------------------------------
 
+    @cython.final
     cdef uint32_t position(self) noexcept nogil:
         return last_entry(self.history).position
 
+    @cython.final
     cdef int acquire(self) except -1:
         """Begin a call: no other one may use this matcher before `release`, and no other thread its grammar."""
         self.claim()
@@ -1101,10 +1302,12 @@ cdef class Matcher:
             raise
         return 0
 
+    @cython.final
     cdef void release(self) noexcept:
         self.unlock()
         self.in_use = 0
 
+    @cython.final
     cdef int claim(self, bint is_fork=False) except -1:
         # SAFETY: this thread has the GIL, so no other one comes between the test and the assignment.
         if self.history == NULL:
@@ -1112,6 +1315,7 @@ cdef class Matcher:
         if self.in_use and self.used_in != n_forks:     # by threads that have not come along into this child
             self.in_use = 0
         self.used_in = n_forks
+        self.cancels.n_before = self.cancels.n
         if self.in_use == ALONE or self.in_use and not is_fork:
             raise MatcherInUseError(
                 f"another call of this {type(self).__name__} has not returned, or `Filling.wait` has not been called: one "
@@ -1126,16 +1330,18 @@ cdef class Matcher:
         self.in_use -= 1
         return 0
 
+    @cython.final
     cdef int lock(self) except -1:
-        self.engine.acquire()
+        self.engine.acquire_for(&self.cancels)
         self.chart.busy = True
         return 0
 
     cdef int lock_freely(self) except -1 nogil:
-        self.engine.acquire_freely()
+        self.engine.acquire_freely(&self.cancels)
         self.chart.busy = True
         return 0
 
+    @cython.final
     cdef void unlock(self) noexcept nogil:
         self.chart.busy = False
         self.engine.release()
@@ -1190,6 +1396,14 @@ cdef bint check_on_error(on_error) except -1:
     return on_error == "end"
 
 
+cdef double checked_seconds(seconds) except -1:
+    """Return the seconds after which a mask is due."""
+    cdef double checked = seconds
+    if not checked >= 0:
+        raise ValueError(f"seconds must be 0 or more, or None for a mask that is never due, not {seconds!r}")
+    return checked
+
+
 cdef inline void copy_mask(const Mask* mask, uint32_t* words, size_t n_words, size_t n_bytes) noexcept nogil:
     cdef size_t i
     if mask.bits != NULL:
@@ -1212,18 +1426,29 @@ cdef inline bint needs_block(const History* history) noexcept nogil:
 
 
 def rebuild(cls, grammar, vocabulary, tokens, eos_token_ids=None):
-    """Make a matcher from its pickle: grammar, vocabulary and tokens, and EOS tokens that are not the vocabulary's."""
+    """Make a matcher from its pickle or snapshot: grammar, vocabulary and tokens, and EOS tokens that are not the
+    vocabulary's."""
     matcher = cls(grammar, vocabulary) if eos_token_ids is None else cls(grammar, vocabulary, eos_token_ids)
     for index, token_id in enumerate(tokens):
-        if not index & 0xFF:
+        if not index & 0x3F:
             tick()
+            check_bounds()
         if not matcher.accept(token_id):
-            error = RejectedTokenError(f"the pickled grammar does not accept token {token_id} at index {index}",
+            error = RejectedTokenError(f"the grammar does not accept token {token_id} at index {index}",
                                        index=index, token_id=token_id)
             limits = (<Matcher> matcher).engine.limits
             raise error.explained_by(
-                partial(explained, cls, eos_token_ids, limits, grammar, vocabulary, tokens[:index], token_id))
+                partial(explained, cls, eos_token_ids, limits, grammar, vocabulary, list(tokens[:index]), token_id))
     return matcher
+
+
+cdef str fingerprint(grammar):
+    """Return the fingerprint of a grammar. Raises TypeError if it has none."""
+    found = getattr(grammar, "fingerprint", None)
+    if not isinstance(found, str):
+        raise TypeError(f"a snapshot names the grammar by its fingerprint, which a {type(grammar).__name__} does not have; make the "
+                        "grammar with Grammar.from_lark, or another method of Grammar")
+    return found
 
 
 def explained(cls, eos_token_ids, limits, grammar, vocabulary, tokens, what):

@@ -19,13 +19,27 @@ cdef enum:
     LONG_ENOUGH_NS = 150_000    # time without the GIL in which a thread that waits for it wakes up and takes it
     MOST_SPINNING_NS = 50_000   # time for which a thread waits for the GIL without sleeping: that of a few rules
     SIGNALS_NS = 10_000_000     # time between two looks at signals
+    CANCEL_NS = 1_000_000       # time between two looks whether a call that waits for a lock was cancelled
     NEVER = 0x7FFFFFFF          # the threshold of the oldest generation while they wait
     MOST_WAITING_SECONDS = 60   # they wait no longer, even if grammars are loaded without a break
+
+# How often `Matcher.cancel` was called, and how often when the matcher's last call began. Needs the GIL to be changed.
+cdef struct Cancels:
+    Py_ssize_t n
+    Py_ssize_t n_before
+
+# What bounds the calls of one thread, beside the meter: see the globals of `_meter.pyx`.
+cdef struct Bounds:
+    int64_t deadline
+    int64_t due
+    const Py_ssize_t* watched
+    Py_ssize_t watched_from
 
 cdef class Meter:
     cdef int64_t left           # steps until the clock is read
     cdef int64_t started        # when the call began, in nanoseconds; 0: the clock has not been read
     cdef int64_t signals_due    # when this call looks at signals next, in nanoseconds
+    cdef const Cancels* cancels # of the matcher whose call this is, or NULL
     cdef bint defers_signals    # whether signals wait, because their handlers might wait for a lock that this thread has
     cdef bint holds_lock        # whether the loops that count run with the interpreter's lock: then they `tick`
     cdef uint32_t turns_left    # of a loading: turns until it is long; 0: it is
@@ -97,6 +111,13 @@ cdef bint must_give_way() noexcept nogil            # whether another thread wai
 cdef bint has_given_way() noexcept nogil            # whether this thread has, since it began to work ahead
 # Wait for a lock that another thread holds, and take it; at most so long (-1: without end). Return whether it was taken.
 cdef bint wait_for(PyThread_type_lock lock, int64_t microseconds) noexcept nogil
+# The same, but raise DeadlineError or MatcherCancelledError as soon as the call of this thread must end.
+cdef int wait_within(PyThread_type_lock lock, const Cancels* cancels) except -1 nogil
+# Raise an error if the calls of this thread must end: by a `Within`, a `Cancellable` or a mask that is due. A loop over many
+# short calls does this, because these do not look at the clock.
+cdef int check_bounds() except -1
+cdef int64_t set_due(int64_t time) noexcept nogil
+cdef Cancellable cancellable(object matcher, const Cancels* cancels)
 cdef int plan_turn() except -1
 cdef int begin_waiting() except -1
 cdef int end_waiting() except -1
@@ -117,6 +138,13 @@ cdef class Within:
     cdef int64_t around, together_around    # what `deadline` and `together` of the thread were before the block
 
 
+cdef class Cancellable:
+    cdef object matcher             # owns `cancels`
+    cdef const Cancels* cancels
+    cdef const Py_ssize_t* around   # what this thread watched before the block
+    cdef Py_ssize_t from_around
+
+
 cdef class Explaining(Loading):
     cdef Within within
     cdef object explaining_around   # the meter of the explanation around this one, which a finalizer may make; or None
@@ -131,6 +159,12 @@ cdef inline size_t learned_bytes(Meter meter) noexcept nogil:
 cdef inline void start(Meter meter) noexcept nogil:
     meter.left = STEPS
     meter.started = 0
+    meter.cancels = NULL
+
+
+# Whether the call was cancelled whose matcher has these `cancels` (NULL: no).
+cdef inline bint is_cancelled(const Cancels* cancels) noexcept nogil:
+    return cancels != NULL and cancels.n != cancels.n_before
 
 
 # Continue a call in another arena, with the time that it has left.
@@ -139,6 +173,7 @@ cdef inline int go_on(Meter meter, Meter call) except -1 nogil:
         call.look_at_clock()
     meter.left = call.left
     meter.started = call.started
+    meter.cancels = call.cancels
     meter.most_ns = call.most_ns
     meter.derivations = NO_LIMIT
     meter.holds_lock = False

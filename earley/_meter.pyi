@@ -92,6 +92,19 @@ class Within:
     ) -> None:
         """Count for the block around this one again."""
 
+class Cancellable:
+    """`with Cancellable(matcher, cancels):` ends the calls of this thread in the block if the matcher is cancelled.
+
+    Within another such block, only the inner matcher counts."""
+
+    def __enter__(self) -> Cancellable:
+        """Begin to watch."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Watch again what was watched before."""
+
 def seconds_left() -> float:
     """Return how many seconds are left to the calls within the `Within` of this thread; a large number without one."""
 

@@ -31,7 +31,7 @@ import threading
 
 from earleymask.earley._atomic cimport add, value_of
 
-from earleymask.earley.errors import LimitError
+from earleymask.earley.errors import DeadlineError, LimitError, MatcherCancelledError
 from earleymask.earley.limits import DEFAULT
 from earleymask.earley.turns import turn
 
@@ -107,6 +107,9 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_ahead_until = 0;
     static EARLEYMASK_OF_THREAD const int *earleymask_ahead_stopped = NULL;
     static EARLEYMASK_OF_THREAD int earleymask_gave_way = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_due = 0;
+    static EARLEYMASK_OF_THREAD const Py_ssize_t *earleymask_watched = NULL;
+    static EARLEYMASK_OF_THREAD Py_ssize_t earleymask_watched_from = 0;
     """
     bint HAS_BREAKS "EARLEYMASK_HAS_BREAKS"
     # Sleep for less than a second; look at no signals.
@@ -150,6 +153,12 @@ cdef extern from *:
     int64_t ahead_until "earleymask_ahead_until"
     const int* ahead_stopped "earleymask_ahead_stopped"
     bint gave_way "earleymask_gave_way"
+    # Of this thread: when its mask is due, by `now` (0: it has no deadline).
+    int64_t due "earleymask_due"
+    # Of this thread: how often its call, which consists of several, was cancelled (NULL: there is no such call), and how often
+    # when it began.
+    const Py_ssize_t* watched "earleymask_watched"
+    Py_ssize_t watched_from "earleymask_watched_from"
 
 
 # How many threads that work without the GIL have it to make rules, or wait for it.
@@ -197,6 +206,8 @@ cdef class Meter:
             with gil:
                 return tick()
         self.look_at_clock()
+        if due:
+            self.left = STEPS_AHEAD
         if ahead_until:
             self.left = STEPS_AHEAD
             if (must_give_way() or ahead_stopped[0] or spent() > ahead_until) and not PyGILState_Check():
@@ -223,6 +234,9 @@ cdef class Meter:
         if deadline and time > deadline:
             with gil:
                 exceed_together()
+        if is_cancelled(self.cancels) or is_over():
+            with gil:
+                end_early()
         return 0
 
     cdef int exceeded(self, str limit, str what) except -1:
@@ -248,6 +262,49 @@ cdef class Meter:
             self.exceed_time()
 
 
+cdef bint is_over() noexcept nogil:
+    """Return whether the call of this thread must end before it is done: its mask is due, or it was cancelled."""
+    return (due and now() > due) or (watched != NULL and watched[0] != watched_from)
+
+
+cdef int end_early() except -1:
+    if due and now() > due:
+        raise DeadlineError("the mask was due before it was complete")
+    raise MatcherCancelledError("the call was cancelled by Matcher.cancel; nothing has changed")
+
+
+cdef int check_bounds() except -1:
+    if deadline and spent() > deadline:
+        exceed_together()
+    if is_over():
+        end_early()
+    return 0
+
+
+cdef int64_t set_due(int64_t time) noexcept nogil:
+    """Let the masks of this thread be due at a time by `wall_clock`, or at any time with 0. Return what was set before."""
+    global due
+    cdef int64_t before = due
+    due = time
+    return before
+
+
+cdef Bounds lift_bounds() noexcept:
+    """Lift the bounds of this thread's calls, for code that is not part of them."""
+    global deadline, due, watched
+    cdef Bounds bounds
+    bounds.deadline, bounds.due, bounds.watched, bounds.watched_from = deadline, due, watched, watched_from
+    deadline = due = 0
+    watched = NULL
+    return bounds
+
+
+cdef void set_bounds(Bounds bounds) noexcept:
+    """Set the bounds that `lift_bounds` has returned."""
+    global deadline, due, watched, watched_from
+    deadline, due, watched, watched_from = bounds.deadline, bounds.due, bounds.watched, bounds.watched_from
+
+
 cdef int exceed_together() except -1:
     return exceed_seconds(together)
 
@@ -261,13 +318,11 @@ cdef int exceed_seconds(int64_t most_ns) except -1:
 
 cdef int look_at_signals() except -1:
     """Run the handlers of signals. The time of this call does not bound the calls that they make."""
-    global deadline
-    cdef int64_t until = deadline
-    deadline = 0
+    cdef Bounds bounds = lift_bounds()
     try:
         PyErr_CheckSignals()
     finally:
-        deadline = until
+        set_bounds(bounds)
     return 0
 
 
@@ -376,16 +431,16 @@ cpdef int tick() except -1:
 
 
 cdef int take_turn() except -1:
-    global most_taken_bytes, deadline
-    cdef int64_t worked = spent(), waited = now(), most = most_taken_bytes, until = deadline
+    global most_taken_bytes
+    cdef int64_t worked = spent(), waited = now(), most = most_taken_bytes
+    cdef Bounds bounds = lift_bounds()
     most_taken_bytes = -1               # what finalizers free, and what handlers of signals take, is not of this loading
-    deadline = 0
     try:
         turn()
         give_way()
     finally:
         most_taken_bytes = most
-        deadline = until
+        set_bounds(bounds)
     worked = spent() - worked
     waited = now() - waited - worked
     if current != NULL:
@@ -462,15 +517,13 @@ cdef int give_way() except -1:
 
 cdef int let_others_run() except -1:
     """Do what `tick` does when a turn is due, but look at no limit."""
-    global deadline
-    cdef int64_t until = deadline
+    cdef Bounds bounds = lift_bounds()
     plan_turn()
-    deadline = 0
     try:
         turn()
         give_way()
     finally:
-        deadline = until
+        set_bounds(bounds)
     return plan_turn()
 
 
@@ -549,6 +602,18 @@ cdef bint wait_for(PyThread_type_lock lock, int64_t microseconds) noexcept nogil
     if not ahead_until:
         add(&n_wanting, <size_t> -1)
     return is_taken
+
+
+cdef int wait_within(PyThread_type_lock lock, const Cancels* cancels) except -1 nogil:
+    """Do the same until the call of this thread must end early."""
+    cdef int64_t slice_ns = CANCEL_NS if cancels != NULL or watched != NULL else -1
+    if due:
+        slice_ns = min(max(due - now(), 0), CANCEL_NS)
+    while not wait_for(lock, slice_ns // 1000 if slice_ns >= 0 else -1):
+        if is_cancelled(cancels) or is_over():
+            with gil:
+                end_early()
+    return 0
 
 
 cdef int plan_turn() except -1:
@@ -699,6 +764,32 @@ cdef class Within:
         """Count for the block around this one again."""
         global deadline, together
         deadline, together = self.around, self.together_around
+
+
+cdef class Cancellable:
+    """`with Cancellable(matcher, cancels):` ends the calls of this thread in the block if the matcher is cancelled.
+
+    Within another such block, only the inner matcher counts."""
+
+    def __enter__(self):
+        """Begin to watch."""
+        global watched, watched_from
+        self.around, self.from_around = watched, watched_from
+        watched = &self.cancels.n
+        watched_from = self.cancels.n
+        return self
+
+    def __exit__(self, kind, error, trace):
+        """Watch again what was watched before."""
+        global watched, watched_from
+        watched, watched_from = self.around, self.from_around
+
+
+cdef Cancellable cancellable(object matcher, const Cancels* cancels):
+    cdef Cancellable made = Cancellable.__new__(Cancellable)
+    made.matcher = matcher
+    made.cancels = cancels
+    return made
 
 
 def seconds_left() -> float:

@@ -45,7 +45,7 @@ from earleymask.earley._complements cimport without_complements
 from earleymask.earley._doubtful cimport Doubtful, Marked
 from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
-from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_for
+from earleymask.earley._meter cimport NO_LIMIT, go_on, wait_within
 from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._part cimport ROOT_NODE, leave_parts, free_part, new_part, part_key, part_size
 from earleymask.earley._searches cimport without_search
@@ -173,7 +173,7 @@ cdef class Parts:
                     raise MatcherInUseError(
                         "a finalizer (`__del__`) made a mask while a mask, or `prepare`, of the same thread was changing "
                         "what all grammars over this vocabulary share. Make no masks in finalizers")
-            wait_for(self.lock.handle, -1)
+            wait_within(self.lock.handle, NULL)
         self.lock.owner = thread
         return 0
 
@@ -196,6 +196,7 @@ cdef class Parts:
         finally:
             self.automaton.regexes.meter.most_grammar_bytes = NO_LIMIT
             self.automaton.regexes.meter.most_ns = NO_LIMIT
+            self.automaton.regexes.meter.cancels = NULL
             self.release()
 
     cdef int need_live(self, Part* part) except -1 nogil:

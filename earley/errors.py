@@ -40,6 +40,28 @@ def too_deep() -> LimitError:
     )
 
 
+class DeadlineError(EarleymaskError):
+    """A mask is due before it is complete. Never raised to callers: `fill_bitmask` writes a partial mask then."""
+
+
+class MatcherCancelledError(EarleymaskError):
+    """Another thread has called `Matcher.cancel` while a call of the matcher was running.
+
+    The matcher is as it was before the call, and can be used again.
+    """
+
+
+class SnapshotError(EarleymaskError, ValueError):
+    """No matcher can be made of a snapshot.
+
+    Attributes:
+        cause: "grammar" or "vocabulary" if the snapshot was taken with another one; "version" if another version of the
+            format wrote it; "damaged" if it is no snapshot, or not whole, or was changed.
+    """
+
+    cause = ""
+
+
 class MatcherInUseError(EarleymaskError, RuntimeError):
     """A matcher is called while another call of it has not returned: by another thread, or from within that call.
 

@@ -23,8 +23,10 @@ from .errors import (
     EmptyMaskError,
     GrammarError,
     LimitError,
+    MatcherCancelledError,
     MatcherInUseError,
     RejectedTokenError,
+    SnapshotError,
     VocabularyError,
 )
 from .grammar import Grammar, GrammarWarning
@@ -52,10 +54,12 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matcher",
+    "MatcherCancelledError",
     "MatcherInUseError",
     "MatcherPool",
     "RejectedTokenError",
     "Row",
+    "SnapshotError",
     "Vocabulary",
     "VocabularyError",
     "VocabularyWarning",

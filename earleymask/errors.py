@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .earley.errors import LimitError, MatcherInUseError, RejectedTokenError
+from .earley.errors import LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, SnapshotError
 from .grammar.errors import GrammarError
 from .trie.errors import EarleymaskError, VocabularyError
 
@@ -22,8 +22,10 @@ __all__ = [
     "EmptyMaskError",
     "GrammarError",
     "LimitError",
+    "MatcherCancelledError",
     "MatcherInUseError",
     "RejectedTokenError",
+    "SnapshotError",
     "VocabularyError",
 ]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from earleymask import Explanation, Grammar, LimitError, Matcher, Vocabulary
@@ -137,7 +138,22 @@ CASES = {
     ),
 }
 
+
+def due(matcher: Matcher) -> bytes:
+    """Return the mask that masks with a deadline come to in the end."""
+    row = np.zeros((matcher.vocabulary.size + 31) // 32, dtype=np.int32)
+    while True:
+        try:
+            if matcher.fill_bitmask(row, seconds=0):
+                return np.unpackbits(row.view(np.uint8), count=matcher.vocabulary.size, bitorder="little").tobytes()
+        except LimitError as error:
+            if "was due" not in str(error):  # which happens if other processes keep this one from running
+                raise
+
+
 QUESTIONS: dict[str, Callable[[Matcher], Any]] = {
+    "due": due,
+    "restored": lambda m: filled(Matcher.restore(m.snapshot(), m.grammar, m.vocabulary)).tobytes(),
     "mask": lambda m: filled(m).tobytes(),
     "walk": lambda m: walked(m).tobytes(),
     "expected": lambda m: sorted(m.expected()),  # lazy symbols are numbered when they are first needed
@@ -193,7 +209,18 @@ def failing(call: Callable[[], Any], after: int, lasting: bool) -> tuple[bool, b
     return n_failed > 0, raised, outcome
 
 
-ASKED = ("mask", "expected", "forced_bytes", "captures", "temperature", "fork", "is_accepting", "validate")
+ASKED = (
+    "mask",
+    "expected",
+    "forced_bytes",
+    "captures",
+    "temperature",
+    "fork",
+    "is_accepting",
+    "validate",
+    "due",
+    "restored",
+)
 
 
 def go_through(case: Case, vocabulary: Vocabulary, after: int, lasting: bool, untouched: Untouched) -> int:

@@ -1,0 +1,34 @@
+# A walk over the trie that ends when its time is used up, and goes on in the next call.
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from earleymask.earley._chart cimport Chart, Path
+from earleymask.earley._masks cimport Masks
+from earleymask.trie._trie cimport TokenTrie
+
+cdef class Partial:
+    cdef TokenTrie trie
+    cdef Chart chart                # of the matcher that has this object
+    cdef uint32_t* found            # a mask: what is allowed for sure
+    cdef uint32_t* sought           # where a pass writes: `found`, or `rough`
+    cdef uint32_t* rough            # what the last pass has found before the doubtful tokens are tried
+    cdef Path path                  # the way to `next`
+    cdef uint32_t* ancestors        # by depth: the nodes of this way
+    cdef uint32_t next              # the trie node that is visited next
+    cdef uint32_t deepest           # nodes at this depth are the last ones that this pass visits
+    cdef int64_t until              # when to stop, by `wall_clock`
+    # What this walk is about: a position, and how often positions had been numbered anew.
+    cdef uint32_t position
+    cdef uint64_t n_collected, n_forgotten
+
+    # Continue the walk at a position of the chart, or begin it, and stop at `until` if a token has been found.
+    cdef int begin(self, Chart chart, uint32_t position, int64_t until) except -1
+    # Begin the walk once more after positions were numbered anew; what has been found is still allowed.
+    cdef void begin_again(self, uint32_t position) noexcept
+    # Return whether the walk is complete. Raises DeadlineError, and LimitError; what has been found is kept.
+    cdef bint go_on(self, Masks masks) except -1 nogil
+    cdef bint is_over(self) noexcept nogil
+    cdef bint has_tokens(self) noexcept nogil
+    cdef bint descend(self, uint32_t root) except -1 nogil
+    cdef int find_way(self, uint32_t root) except -1 nogil
+    cdef void copy_duplicates(self) noexcept nogil

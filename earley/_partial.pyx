@@ -1,0 +1,173 @@
+"""What a mask allows, as far as a walk over the trie finds it out before its time is used up.
+
+The merged walk (`_walk`) visits the nodes of the trie in depth-first order, so it comes to most tokens late. This one makes
+several passes: the first visits single bytes, the second one the nodes of the first three bytes, and the last one all. It
+can stop at any node, and find the way there again. So calls that stop early come to the end together, however little time each of them has,
+unless their text moves on or positions are numbered anew in between.
+
+Each token that it has found is in the mask. If a grammar has followed terminals, that holds for the first pass alone, which
+begins at the position itself. The last pass begins at the position without memory, as the merged walk does, and the
+doubtful tokens are tried at its end.
+
+Needs the engine's lock.
+"""
+
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+from earleymask.earley._chart cimport DEAD, MAX_TABLES, MET, UNKNOWN, path_allocate, path_free
+from earleymask.earley._meter cimport wall_clock
+from earleymask.trie._bitmask cimport mask_allow, mask_allows
+from earleymask.trie._memory cimport calloc, malloc
+from earleymask.trie._trie cimport MAX_TOKEN_BYTES, node_byte, node_depth, node_skip, node_t, node_token
+
+cdef enum:
+    SHORT = 3                   # bytes of the tokens that the second pass visits
+    NODES_BETWEEN_LOOKS = 32    # nodes between two looks at the clock: less than a microsecond if all steps are known
+
+
+# The most nodes that a call visits once a token has been found. For tests, which let calls stop anywhere.
+cdef uint32_t MOST_NODES = 0xFFFFFFFF
+
+
+def set_most_nodes(n) -> int:
+    """Change the bound for tests; return the former one."""
+    global MOST_NODES
+    before, MOST_NODES = MOST_NODES, n
+    return before
+
+
+cdef class Partial:
+
+    def __cinit__(self, TokenTrie trie not None):
+        self.trie = trie
+        path_allocate(&self.path, <size_t> trie.max_depth + 1)
+        self.ancestors = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
+        self.found = <uint32_t*> calloc(<size_t> trie.n_words + 1, sizeof(uint32_t))
+        self.rough = <uint32_t*> calloc(<size_t> trie.n_words + 1, sizeof(uint32_t))
+        if self.ancestors == NULL or self.found == NULL or self.rough == NULL:
+            raise MemoryError("walk")
+
+    def __dealloc__(self):
+        path_free(&self.path)
+        free(self.ancestors)
+        free(self.found)
+        free(self.rough)
+
+    cdef int begin(self, Chart chart, uint32_t position, int64_t until) except -1:
+        self.until = until
+        if (<void*> self.chart == <void*> chart and self.position == position and self.n_collected == chart.n_collections
+                and self.n_forgotten == chart.engine.n_collections):
+            return 0
+        memset(self.found, 0, self.trie.n_words * sizeof(uint32_t))
+        self.chart = chart
+        self.begin_again(position)
+        return 0
+
+    cdef void begin_again(self, uint32_t position) noexcept:
+        self.next = 0
+        self.deepest = 1
+        self.sought = self.found
+        self.position = position
+        self.n_collected = self.chart.n_collections
+        self.n_forgotten = self.chart.engine.n_collections
+
+    cdef bint is_over(self) noexcept nogil:
+        return wall_clock() > self.until and self.has_tokens()
+
+    cdef bint has_tokens(self) noexcept nogil:
+        cdef size_t w
+        for w in range(self.trie.n_words):
+            if self.found[w]:
+                return True
+        return False
+
+    cdef bint go_on(self, Masks masks) except -1 nogil:
+        cdef uint32_t root
+        cdef bint has_memory                            # rules that are made meanwhile may be the first with such terminals
+        self.chart.max_tables = MAX_TABLES
+        while True:
+            root = self.position
+            if self.sought == self.rough:
+                root = self.chart.without_memory(root)
+            try:
+                if not self.descend(root):
+                    return False
+            finally:
+                self.copy_duplicates()
+            if self.deepest == MAX_TOKEN_BYTES:
+                break
+            self.next = 0
+            has_memory = self.chart.rules.has_followed
+            if has_memory:
+                memset(self.rough, 0, self.trie.n_words * sizeof(uint32_t))
+                self.sought = self.rough
+            self.deepest = MAX_TOKEN_BYTES if has_memory or self.deepest > 1 else SHORT
+            if self.is_over():
+                return False
+        if self.sought == self.rough:
+            memcpy(masks.scratch, self.rough, self.trie.n_words * sizeof(uint32_t))
+            masks.look_through_words(self.chart, self.position, masks.scratch)
+            for root in range(self.trie.n_words):       # `found` has what is allowed beside text
+                self.found[root] |= masks.scratch[root]
+        return True
+
+    cdef void copy_duplicates(self) noexcept nogil:
+        cdef size_t i
+        for i in range(self.trie.n_duplicates):
+            if mask_allows(self.sought, self.trie.duplicates[2 * i]):
+                mask_allow(self.sought, self.trie.duplicates[2 * i + 1])
+
+    cdef bint descend(self, uint32_t root) except -1 nogil:
+        """Visit nodes until the pass ends or the time is used up; return whether the pass has ended."""
+        cdef const node_t* nodes = self.trie.nodes
+        cdef uint32_t i = self.next, n = self.trie.n_nodes, depth, target, table
+        cdef uint32_t* path_tables = self.path.tables
+        cdef node_t node
+        cdef uint32_t n_visited = 0
+        if i >= n:
+            return True
+        self.find_way(root)
+        while i < n:
+            node = nodes[i]
+            depth = node_depth(node)
+            if (n_visited % NODES_BETWEEN_LOOKS == NODES_BETWEEN_LOOKS - 1 and self.is_over()) or n_visited >= MOST_NODES and self.has_tokens():
+                self.next = i
+                return False
+            n_visited += 1
+            # SAFETY: depth <= max_depth, and path_tables[depth - 1] was set when the walk entered the parent.
+            target = self.chart.tables[path_tables[depth - 1] + node_byte(node)]
+            if target == UNKNOWN:
+                self.next = i                           # where the next call begins, if this one ends here
+                target = self.chart.fill(self.path.positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
+            if target == DEAD:
+                i += node_skip(node)
+                continue
+            if node_token(node):
+                mask_allow(self.sought, node_token(node) - 1)
+            if depth == self.deepest or node_skip(node) == 1:
+                i += node_skip(node)
+                continue
+            self.next = i
+            self.ancestors[depth] = i
+            self.path.positions[depth] = target
+            table = self.chart.table_of.data[target]
+            if table < MET:
+                path_tables[depth] = table << 8
+            else:
+                self.chart.enter(&self.path, 0, depth, target)
+            i += 1
+        self.next = n
+        return True
+
+    cdef int find_way(self, uint32_t root) except -1 nogil:
+        """Set the path to the node that is visited next."""
+        cdef uint32_t depth, target, last = node_depth(self.trie.nodes[self.next]), byte
+        self.chart.enter(&self.path, 0, 0, root)
+        for depth in range(1, last):
+            byte = node_byte(self.trie.nodes[self.ancestors[depth]])
+            target = self.chart.tables[self.path.tables[depth - 1] + byte]
+            if target == UNKNOWN:
+                target = self.chart.fill(self.path.positions[depth - 1], self.path.tables[depth - 1] >> 8, byte)
+            self.chart.enter(&self.path, 0, depth, target)
+        return 0

@@ -1,0 +1,307 @@
+"""Masks that are due: a part of the mask that holds a token, and the whole mask in the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from random import Random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
+from earleymask.earley import Engine, Regexes
+from support import vocabularies
+from support.grammar_texts import GRAMMARS
+from support.mask_paths import all_strings, cut, filled, go_on, walked
+from support.strategies import make_grammar
+
+AMBIGUOUS = """
+start: start start start | start start | start "+" start | "(" start ")" | A | B | [A] B
+A: /[a-z]+/
+B: /[a-m]+x?/
+"""
+
+PATTERNS = {
+    "type": "object",
+    "properties": {
+        f"key{i}": {"type": "string", "pattern": f"^[a-{chr(104 + i % 12)}]{{{i % 5},{40 + i}}}[^x{i % 10}]*({i}|end)$"}
+        for i in range(40)
+    },
+    "required": ["key7"],
+    "additionalProperties": {"type": "string", "maxLength": 37},
+}
+
+UNIQUE = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "n": {"type": "string", "pattern": "^[a-f]{2,30}$"}},
+    },
+    "uniqueItems": True,
+}
+
+HARD: dict[str, Callable[[], Grammar]] = {
+    "ambiguous": lambda: Grammar.from_lark(AMBIGUOUS),
+    "patterns": lambda: Grammar.from_json_schema(PATTERNS),
+    "any order": lambda: Grammar.from_json_schema(PATTERNS, property_order="any"),
+    "unique": lambda: Grammar.from_json_schema(UNIQUE),
+    "words": lambda: Grammar.from_regex(r"([a-z]{3,9}(?<!the)[ .,]|\w{2,40}=\d{1,20};|[^;]{5,90}!)*"),
+    "lookaheads": lambda: Grammar.from_regex(r"(\b\w+\b(?! no)[^!]*!|[a-z ]+(?=[.]).)*"),
+    **{name: (lambda text=text: Grammar.from_lark(text)) for name, text in GRAMMARS.items()},
+}
+SECONDS = [0, 0.0001, 0.0005, 0.001, 0.003, 0.01]
+
+
+def partial(matcher: Matcher, seconds: float, n_tries: int = 50) -> tuple[npt.NDArray[np.bool_], bool]:
+    """Return what a mask with a deadline allows, and whether it is complete. Nothing is found in time if other
+    processes keep this one from running, so it is tried some times."""
+    row = np.full((matcher.vocabulary.size + 31) // 32 + 1, -1, dtype=np.int32)  # dirty, and a word too long
+    for k in range(n_tries):
+        try:
+            is_complete = matcher.fill_bitmask(row, seconds=seconds)
+            break
+        except LimitError:
+            assert (row == -1).all()
+            if k == n_tries - 1:
+                raise
+    assert type(is_complete) is bool
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little").view(np.bool_)
+    assert not bits[matcher.vocabulary.size :].any()
+    return bits[: matcher.vocabulary.size], is_complete
+
+
+def check(matcher: Matcher, exact: npt.NDArray[np.bool_], seconds: float) -> int:
+    """Ask for masks with a deadline until one is complete, and return how many were not."""
+    before, n = matcher.tokens, 0
+    seen = np.zeros_like(exact)
+    while True:
+        try:
+            mask, is_complete = partial(matcher, seconds, 1)
+        except LimitError:  # a step takes longer than that: making a rule, on a machine that is busy
+            seconds = 2 * seconds + 0.001
+            assert seconds < 1 and matcher.tokens == before
+            continue
+        assert not (mask & ~exact).any() and mask.any() == exact.any()
+        assert matcher.tokens == before
+        if is_complete:
+            assert np.array_equal(mask, exact)
+            return n
+        assert not (seen & ~mask).any(), "what has been found is kept"
+        seen = mask
+        n += 1
+        assert n < 100_000
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_partial_masks_of_a_real_vocabulary(name: str) -> None:
+    """At each place of a text, with another deadline; nothing is known about the grammar at first. The exact masks are
+    made with the same grammar loaded once more."""
+    vocabulary = vocabularies.load("tekken")
+    matcher, twin, rng = Matcher(HARD[name](), vocabulary), Matcher(HARD[name](), vocabulary), Random(name)
+    for k in range(18):
+        exact = walked(twin) if k % 3 else filled(twin)
+        check(matcher, exact, SECONDS[k % len(SECONDS)])
+        assert np.array_equal(filled(matcher), exact)
+        if not go_on(twin, rng, exact):
+            break
+        assert matcher.accept(twin.tokens[-1])
+
+
+@settings(deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_partial_masks_of_random_grammars(rng: Random) -> None:
+    text = make_grammar(rng).text
+    try:
+        grammar = Grammar.from_lark(text)
+    except (GrammarError, LimitError):
+        assume(False)
+    vocabulary = Vocabulary.from_tokens(cut("tekken", 4000), eos_token_id=4000)
+    matcher, twin = Matcher(grammar, vocabulary), Matcher(Grammar.from_lark(text), vocabulary)
+    for _ in range(4):
+        exact = walked(twin)
+        check(matcher, exact, 0)
+        if not go_on(twin, rng, exact):
+            break
+        assert matcher.accept(twin.tokens[-1])
+
+
+@contextmanager
+def stopped_walks(n_nodes: int) -> Iterator[None]:
+    """Let each walk of a mask that is due stop after so many nodes."""
+    from earleymask.earley._partial import set_most_nodes
+
+    before = set_most_nodes(n_nodes)
+    try:
+        yield
+    finally:
+        set_most_nodes(before)
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2, 3, 7, 50])
+@pytest.mark.parametrize("name", ["ambiguous", "unique", "lookaheads", "patterns"])
+def test_a_walk_that_stops_anywhere(name: str, n_nodes: int) -> None:
+    """The calls come to the end together, and what they find does not depend on where they stop."""
+    vocabulary = all_strings('{"[a1: ,', 3) if name != "patterns" else all_strings('{"key7: 0endab', 2)
+    matcher, twin, rng = Matcher(HARD[name](), vocabulary), Matcher(HARD[name](), vocabulary), Random(n_nodes)
+    n_partial = 0
+    for _ in range(8):
+        exact = walked(twin)
+        with stopped_walks(n_nodes):
+            n_partial += check(matcher, exact, 0)
+        if not go_on(twin, rng, exact):
+            break
+        assert matcher.accept(twin.tokens[-1])
+    assert n_partial > 0 or n_nodes == 50
+
+
+def test_forks_and_going_back_do_not_mix_walks_up() -> None:
+    vocabulary = vocabularies.load("tekken")
+    matcher, twin, rng = Matcher(HARD["unique"](), vocabulary), Matcher(HARD["unique"](), vocabulary), Random(5)
+    with stopped_walks(40):
+        for _ in range(60):
+            exact = walked(twin)
+            mask, _ = partial(matcher, 0)
+            assert mask.any() and not (mask & ~exact).any()
+            fork = matcher.fork()
+            mask, _ = partial(fork, 0)
+            assert mask.any() and not (mask & ~exact).any()
+            if rng.randrange(3) == 0 and matcher.n_tokens:
+                n = rng.randint(1, matcher.n_tokens)
+                matcher.rollback(n)
+                twin.rollback(n)
+            elif rng.randrange(2) and go_on(twin, rng, exact):
+                assert matcher.accept(twin.tokens[-1])
+    assert np.array_equal(filled(matcher), walked(twin))
+
+
+def test_a_mask_that_is_known_is_complete() -> None:
+    vocabulary = Vocabulary.bytes()
+    matcher = Matcher(Grammar.from_lark(AMBIGUOUS), vocabulary)
+    filled(matcher)
+    assert partial(matcher, 0)[1]
+    assert matcher.fill_bitmask(np.zeros(9, dtype=np.int32)) is None
+    assert matcher.fill_bitmask(np.zeros(9, dtype=np.int32), seconds=None) is None
+    assert matcher.fill_bitmask(np.zeros(9, dtype=np.int32), "end", 0.5) is True
+
+
+def test_the_end_is_a_token() -> None:
+    """After EOS, EOS is all that is allowed; before it, EOS is what is found first."""
+    matcher = Matcher(Grammar.from_regex("a*"), Vocabulary.bytes())
+    mask, _ = partial(matcher, 0)
+    assert mask[256]
+    assert matcher.accept(256)
+    mask, is_complete = partial(matcher, 0)
+    assert is_complete and np.flatnonzero(mask).tolist() == [256]
+
+
+def test_no_token_at_all() -> None:
+    """The vocabulary cannot spell the `b`, so the mask is empty, and complete."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"aa", b""], eos_token_id=2)
+    matcher = Matcher(Grammar.from_lark('start: "ab"'), vocabulary)
+    assert matcher.accept(0)
+    mask, is_complete = partial(matcher, 0)
+    assert is_complete and not mask.any()
+
+
+@pytest.mark.parametrize("seconds", [-1, -1e-9, float("nan")])
+def test_what_is_no_time(seconds: float) -> None:
+    matcher, row = Matcher(AMBIGUOUS, Vocabulary.bytes()), np.full(9, 7, dtype=np.int32)
+    with pytest.raises(ValueError, match="seconds must be 0 or more"):
+        matcher.fill_bitmask(row, seconds=seconds)
+    with pytest.raises(TypeError):
+        matcher.fill_bitmask(row, seconds="1")  # type: ignore[arg-type]
+    assert (row == 7).all()
+    assert matcher.fill_bitmask(row, seconds=float("inf")) is True
+
+
+def slow_first_mask(seconds: float, limits: Limits) -> tuple[Any, list[int]]:
+    """Return a grammar whose first step makes a rule for so long, and a list that gets an item each time."""
+    engine, begun = Engine(Regexes()), list[int]()
+    engine.set_limits(limits)
+
+    def expand() -> list[list[int]]:
+        begun.append(1)
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            engine.add_lazy("nothing", expand)  # which looks at the clock
+        return [[engine.add_terminal("b", engine.regexes.literal(b"b"))]]
+
+    start = engine.add_nonterminal("start")
+    letter = engine.add_terminal("a", engine.regexes.literal(b"a"))
+    engine.add_production(start, [letter, letter, engine.add_lazy("x", expand)])
+    engine.finish(start)
+
+    class WithEngine:
+        def __init__(self) -> None:
+            self.engine = engine
+
+    return WithEngine(), begun
+
+
+def test_nothing_is_found_in_time() -> None:
+    """Only a rule that takes long would say what may come. The matcher is as it was, and its mask can be made later."""
+    grammar, begun = slow_first_mask(0.2, Limits(seconds=10))
+    matcher = Matcher(grammar, Vocabulary.bytes())
+    row = np.full(9, 7, dtype=np.int32)
+    assert matcher.accept_tokens([97]) == 1 and not begun
+    begin = time.perf_counter()
+    with pytest.raises(LimitError, match=r"due after 0\.002 seconds") as caught:
+        matcher.fill_bitmask(row, seconds=0.002)
+    assert time.perf_counter() - begin < 0.15 and begun
+    assert caught.value.limit == "seconds" and (row == 7).all() and matcher.tokens == [97]
+    assert filled(matcher).nonzero()[0].tolist() == [97]
+
+
+def test_masks_are_not_late() -> None:
+    """By processor time, because other processes may keep this one from running. The walk takes a millisecond; the
+    longest step without a look at the clock took another one when it was measured."""
+    vocabulary = vocabularies.load("tekken")
+    for name in HARD:
+        matcher, twin, rng = Matcher(HARD[name](), vocabulary), Matcher(HARD[name](), vocabulary), Random(name)
+        row = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+        late = []
+        for k in range(20):
+            seconds = SECONDS[k % len(SECONDS)]
+            begin = time.thread_time()
+            with suppress(LimitError):
+                matcher.fill_bitmask(row, seconds=seconds)
+            late.append(time.thread_time() - begin - seconds)
+            if not go_on(twin, rng, filled(twin)):
+                break
+            assert matcher.accept(twin.tokens[-1])
+        assert sorted(late)[-2] < 0.005, (name, late)  # a full garbage collection may be in one of them
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_a_limit_is_met_before_the_mask_is_due(seconds: float) -> None:
+    """Where a plain mask fails, one that is due fails, too, or allows what it has found. Elsewhere it is complete."""
+    text = 'start: "a" start "a" | "b" start "b" | "a" | "b" |'
+    vocabulary = all_strings("ab", 6)
+    matcher = Matcher(Grammar.from_lark(text, limits=Limits(grammar_bytes=60_000)), vocabulary)
+    twin = Matcher(Grammar.from_lark(text), vocabulary)
+    n_failed = n_complete = 0
+    for _ in range(400):
+        exact = filled(twin)
+        try:
+            mask, is_complete = partial(matcher.fork(), seconds, 1)
+            assert mask.any() and not (mask & ~exact).any()
+            assert not is_complete or np.array_equal(mask, exact)
+            n_complete += is_complete
+        except LimitError as error:
+            assert error.limit in ("grammar_bytes", "seconds")  # noqa: PT017
+        try:
+            filled(matcher)
+        except LimitError:
+            n_failed += 1
+        if not matcher.accept(0):
+            break
+        assert twin.accept(0)
+        if n_failed > 3:
+            break
+    assert n_failed and (n_complete or not seconds)
