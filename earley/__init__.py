@@ -17,10 +17,11 @@ from ._engine import Engine
 from ._matcher import Matcher
 from ._prepare import Preparation
 from ._regex import Regexes
-from .errors import LimitError, MatcherInUseError, RejectedTokenError
+from .errors import BudgetError, LimitError, MatcherInUseError, RejectedTokenError
 from .limits import Limits
 
 __all__ = [
+    "BudgetError",
     "Engine",
     "LimitError",
     "Limits",

@@ -1,10 +1,11 @@
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._history cimport History
 from earleymask.earley._masks cimport Masks
+from earleymask.earley._remaining cimport Remaining
 from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.trie._trie cimport TokenTrie
 
@@ -24,6 +25,7 @@ cdef class Matcher:
     cdef Specials specials          # EOS tokens, and the special tokens that the grammar names
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
     cdef Budgets budgets            # shared with forks; None if no terminal of the grammar has one
+    cdef Remaining remaining        # shared with forks; None until tokens to the end are counted
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
     cdef size_t used_in             # `n_forks` at that time
     cdef object warming             # what `ahead` has returned last, or None
@@ -55,9 +57,13 @@ cdef class Matcher:
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1
-    cdef int fill_or_end(self, row, bint ends) except -1
+    cdef int fill_or_end(self, row, bint ends, remaining) except -1
     cdef bint fill_tensor(self, row) except -1
-    cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1
+    cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=*) except -1
+    # Write the mask of tokens after which a sentence can be finished within n tokens in all.
+    cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1
+    cdef int keep_within(self, uint32_t* words, uint64_t n) except -1
+    cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF
     cdef int end_with(self, error) except -1
     cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept

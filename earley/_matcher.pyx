@@ -29,13 +29,15 @@ from earleymask.earley._history cimport (
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport Within, count, keep, tick
+from earleymask.earley._remaining cimport searches
+from earleymask.earley._shortest cimport ENDLESS, Shortest
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, is_eos, token_ids_of
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
-from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError
+from earleymask.earley.errors import BudgetError, LimitError, MatcherInUseError, RejectedTokenError, beyond_budget
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
@@ -177,7 +179,7 @@ cdef class Matcher:
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
-    def fill_bitmask(self, row, on_error="raise") -> None:
+    def fill_bitmask(self, row, on_error="raise", remaining=None) -> None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         Args:
@@ -185,14 +187,17 @@ cdef class Matcher:
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
             on_error: "raise", or "end": if the mask cannot be made, as with `LimitError`, do not raise but end the
                 sequence, see `error`.
+            remaining: how many tokens may still come, EOS included. Then only those tokens are allowed after which a
+                sentence can be finished in time (docs/serving.md, "Budgets"). None: any number.
 
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
+            BudgetError: `remaining` is less than `tokens_to_finish()`.
         """
         # PERF: `on_error` for keywords alone took 1% of the instructions of a mask that is remembered.
         cdef Py_buffer buffer
-        if on_error is not RAISE or self.error is not None:
-            self.fill_or_end(row, check_on_error(on_error))
+        if on_error is not RAISE or self.error is not None or remaining is not None:
+            self.fill_or_end(row, check_on_error(on_error), remaining)
             return
         if type(row) is not NDARRAY and self.fill_tensor(row):
             return
@@ -202,11 +207,15 @@ cdef class Matcher:
         finally:
             PyBuffer_Release(&buffer)
 
-    cdef int fill_or_end(self, row, bint ends) except -1:
+    cdef int fill_or_end(self, row, bint ends, remaining) except -1:
         cdef Py_buffer buffer
+        if remaining is not None:
+            remaining = index(remaining)
+            if remaining < 0:
+                raise ValueError(f"remaining must not be negative, got {remaining}")
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
-            self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends)
+            self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends, remaining)
         finally:
             PyBuffer_Release(&buffer)
         return 0
@@ -220,12 +229,15 @@ cdef class Matcher:
         # SAFETY: no other thread runs before the row is written, so its memory stays where it is.
         return n_words >= self.trie.n_words and self.write_known(<uint32_t*> <size_t> row.data_ptr(), n_words * sizeof(uint32_t))
 
-    cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends) except -1:
+    cdef int write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=None) except -1:
         """Write the mask. If this fails, and `ends` is true, end the sequence."""
         self.n_tokens                                   # raises if it is not set up
         if self.error is None:
             try:
-                self.write_mask(words, n_bytes)
+                if remaining is None:
+                    self.write_mask(words, n_bytes)
+                else:
+                    self.write_within(words, n_bytes, min(remaining, <uint64_t> ENDLESS - 1))
                 return 0
             except MatcherInUseError:                   # the fault of another call, not of the grammar
                 raise
@@ -298,6 +310,46 @@ cdef class Matcher:
         finally:
             self.release()
         return 0
+
+    cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1:
+        cdef bint is_done = False
+        self.acquire()
+        try:
+            copy_mask(self.made_mask(), words, self.trie.n_words, n_bytes)
+            try:
+                self.keep_within(words, n)
+                is_done = True
+            except LimitError as error:
+                self.make_room(error)
+            if not is_done:
+                self.keep_within(words, n)
+        except:
+            memset(words, 0, n_bytes)
+            raise
+        finally:
+            self.release()
+        return 0
+
+    cdef int keep_within(self, uint32_t* words, uint64_t n) except -1:
+        """Clear the bits of a mask after whose tokens a sentence cannot be finished within n tokens in all. Needs the lock."""
+        cdef uint64_t needed = self.tokens_needed()
+        if needed > n:
+            raise beyond_budget(n, needed if needed < ENDLESS else None, self.vocabulary.missing_bytes)
+        if self.position() != FINISHED and not self.remaining.is_ample(self.position(), n):
+            self.remaining.restrict(self.position(), words, n)
+        return 0
+
+    cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF:
+        """Return the tokens with which the sequence can be finished; ENDLESS if no such number is known. Needs the lock."""
+        if self.remaining is None:
+            if self.budgets is not None and searches(self.engine.rules):
+                raise BudgetError("tokens to the end cannot be counted: the grammar has max_tokens beside lookaheads or commit, "
+                                  "so the shortest ending may be one that max_tokens cuts; remove one of them")
+            if self.masks.shortest is None:
+                self.masks.shortest = Shortest(self.engine.rules, self.engine.regexes, self.trie)
+            self.remaining = Remaining(self.chart, self.masks.shortest, self.specials, self.token_ids)
+        self.remaining.renew()
+        return self.remaining.needed(self.position())
 
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept:
         """Write the mask, and zeros up to `n_bytes`, if it is remembered at the position and nobody is at work; return
@@ -734,6 +786,7 @@ cdef class Matcher:
         other.specials = self.specials
         other.token_ids = self.token_ids
         other.budgets = self.budgets
+        other.remaining = self.remaining
         history_sweep(&self.chart.histories)
         if not self.chart.has_room(sizeof(History)):
             try:
@@ -782,6 +835,35 @@ cdef class Matcher:
         return None if self.eos_token_ids == self.vocabulary.eos_token_ids else self.eos_token_ids
 
     # ---- what comes next ----------------------------------------------------------------------------------------
+
+    def tokens_to_finish(self) -> int:
+        """Return with how many tokens, EOS included, a sentence can be finished from here. If that is n, some allowed token
+        leaves n - 1.
+
+        It may be more than the fewest: docs/serving.md ("Budgets") says when. 0 once the sequence has ended.
+
+        Raises:
+            BudgetError: no such number is known, as if the vocabulary lacks the tokens of some bytes.
+        """
+        cdef uint64_t needed = ENDLESS
+        cdef bint is_done = False
+        if self.error is not None:
+            return 0
+        self.acquire()
+        try:
+            self.tidy()
+            try:
+                needed = self.tokens_needed()
+                is_done = True
+            except LimitError as error:
+                self.make_room(error)
+            if not is_done:
+                needed = self.tokens_needed()
+        finally:
+            self.release()
+        if needed >= ENDLESS:
+            raise beyond_budget(None, None, self.vocabulary.missing_bytes)
+        return needed
 
     def forced_bytes(self) -> bytes:
         """Return the bytes with which every continuation begins, at most 65,536 of them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .earley.errors import LimitError, MatcherInUseError, RejectedTokenError
+from .earley.errors import BudgetError, LimitError, MatcherInUseError, RejectedTokenError
 from .grammar.errors import GrammarError
 from .trie.errors import EarleymaskError, VocabularyError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchError",
+    "BudgetError",
     "EarleymaskError",
     "EmptyMaskError",
     "GrammarError",
