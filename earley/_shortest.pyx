@@ -34,6 +34,10 @@ from heapq import heappop, heappush
 cdef enum:
     MAX_NODES = 1 << 14         # derivatives that are searched for the shortest text of a regex; beyond it none is found
     MAX_MADE = 1 << 12          # symbols that are made for one; beyond it, those that were not made count as without a text
+    # If it seems to be short, many symbols that were made and did not help are a sign that there are infinitely many. So at
+    # most so many are made, and so many more for each token that it takes at least.
+    MADE_FOR_NOTHING = 1 << 8
+    MADE_A_TOKEN = 8
     MADE_AT_ONCE = 64           # symbols that are made before the best derivation is looked for again
 
 
@@ -247,6 +251,7 @@ cdef class Shortest:
         """Find the tokens of a symbol, and of those of its best derivation."""
         cdef dict into = self.free if is_free else self.full, settled, ways
         cdef size_t n_made = 0, n_now
+        cdef uint64_t tokens
         cdef list agenda, missing
         cdef bint is_last = False
         while True:
@@ -280,7 +285,8 @@ cdef class Shortest:
                 if best is not None:
                     missing += [part for part in best[1] if part not in self.made and self.known(part, is_free) is None]
             n_made += n_now
-            is_last = n_made > MAX_MADE
+            tokens = settled[goal]
+            is_last = n_made > MAX_MADE or n_made > MADE_FOR_NOTHING + MADE_A_TOKEN * tokens
 
     cdef tuple derive(self, object goal, bint is_free, bint is_last):
         """Return the tokens of the symbols of the best derivation of `goal`, and their productions, as in `made`. A symbol
