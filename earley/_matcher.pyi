@@ -101,7 +101,10 @@ class Matcher:
         """
 
     def fill_bitmask(
-        self, row: npt.NDArray[np.int32] | _TorchTensor, on_error: Literal["raise", "end"] = "raise"
+        self,
+        row: npt.NDArray[np.int32] | _TorchTensor,
+        on_error: Literal["raise", "end"] = "raise",
+        remaining: SupportsIndex | None = None,
     ) -> None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
@@ -112,9 +115,12 @@ class Matcher:
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
             on_error: "raise", or "end": if the mask cannot be made, as with `LimitError`, do not raise but end the
                 sequence, see `error`.
+            remaining: how many tokens may still come, EOS included. Then only those tokens are allowed after which a
+                sentence can be finished in time (docs/serving.md, "Budgets"). None: any number.
 
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
+            BudgetError: `remaining` is less than `tokens_to_finish()`.
         """
 
     def walk_bitmask(self, row: npt.NDArray[np.int32] | _TorchTensor) -> None:
@@ -159,6 +165,16 @@ class Matcher:
     def is_finished(self) -> bool:
         """Return whether an EOS token has been accepted, or an error has ended the sequence. From then on, only EOS
         tokens are allowed."""
+
+    def tokens_to_finish(self) -> int:
+        """Return with how many tokens, EOS included, a sentence can be finished from here. If that is n, some allowed token
+        leaves n - 1.
+
+        It may be more than the fewest: docs/serving.md ("Budgets") says when. 0 once the sequence has ended.
+
+        Raises:
+            BudgetError: no such number is known, as if the vocabulary lacks the tokens of some bytes.
+        """
 
     def forced_bytes(self) -> bytes:
         """Return the bytes with which every continuation begins, at most 65,536 of them."""

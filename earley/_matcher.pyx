@@ -29,7 +29,6 @@ from earleymask.earley._history cimport (
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport Within, count, keep, tick
-from earleymask.earley._remaining cimport searches
 from earleymask.earley._shortest cimport ENDLESS, Shortest
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, is_eos, token_ids_of
@@ -37,7 +36,7 @@ from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
-from earleymask.earley.errors import BudgetError, LimitError, MatcherInUseError, RejectedTokenError, beyond_budget
+from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError, beyond_budget
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
@@ -342,9 +341,6 @@ cdef class Matcher:
     cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF:
         """Return the tokens with which the sequence can be finished; ENDLESS if no such number is known. Needs the lock."""
         if self.remaining is None:
-            if self.budgets is not None and searches(self.engine.rules):
-                raise BudgetError("tokens to the end cannot be counted: the grammar has max_tokens beside lookaheads or commit, "
-                                  "so the shortest ending may be one that max_tokens cuts; remove one of them")
             if self.masks.shortest is None:
                 self.masks.shortest = Shortest(self.engine.rules, self.engine.regexes, self.trie)
             self.remaining = Remaining(self.chart, self.masks.shortest, self.specials, self.token_ids)

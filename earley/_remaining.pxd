@@ -3,7 +3,6 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._chart cimport Chart
-from earleymask.earley._rules cimport Rules
 from earleymask.earley._shortest cimport Shortest
 from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.trie._trie cimport TokenTrie
@@ -46,13 +45,13 @@ cdef class Remaining:
     cdef uint64_t of_row(self, uint32_t row, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef uint64_t of_continuation(self, uint32_t continuation, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef int find_continuations(self, uint32_t first, bint is_free) except -1
-    cdef uint64_t search(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF
-    cdef uint64_t estimate(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF
+    cdef uint64_t search(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
+    cdef uint64_t estimate(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
+    cdef uint64_t dive(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
+    cdef list first_bytes(self, uint32_t position)
+    cdef uint64_t search_all(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF
     cdef int walk(self, uint32_t position, uint64_t n, bint is_free, uint64_t* most) except -1 nogil
     cdef uint32_t position_after(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF
     cdef uint64_t after_symbol(self, uint32_t position, uint32_t symbol, bint is_end) except? 0xFFFFFFFFFFFFFFFF
     cdef int try_others(self, uint32_t position, const uint32_t* words, uint64_t n) except -1
     cdef int try_token(self, uint32_t position, uint32_t token, const uint32_t* words, uint64_t n) except -1
-
-# Whether the chosen texts of a grammar may be refused by what lookaheads and `commit` demand.
-cdef bint searches(Rules rules) noexcept

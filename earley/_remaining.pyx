@@ -16,10 +16,12 @@ which this gives no number are tried one by one on the positions of the matcher,
 of all chosen texts are among those that are tried.
 
 If lookaheads demand something of the text, or terminals commit, this number is no bound: the demands may refuse the chosen
-text. It is then counted in bytes, and used as an estimate that is never too high for a search over positions (A*; Hart,
-Nilsson and Raphael 1968), which finds the fewest bytes.
+text. It is then counted in bytes. The chosen text is followed from position to position; if it is refused, the number
+is an estimate that is not too high for a search over positions (A*; Hart, Nilsson and Raphael 1968), which finds the fewest
+bytes.
 
-A budget of a rule (`_budgets`) ends lexemes at the first byte at which they can end. The chosen texts end there anyway.
+A budget of a rule (`_budgets`) ends lexemes at the first byte at which they can end. The chosen texts end there anyway, but
+the texts that such a search finds may not: in a grammar with such budgets, there is no search.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -46,8 +48,7 @@ from heapq import heappop, heappush
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    FULL = 0
-    FREE = 1
+    FULL = 0                    # index of a view
     # Positions that one search for the shortest text visits; beyond it the call fails. One takes some microseconds.
     MAX_SEARCHED = 1 << 13
     # Tokens that are tried one by one for one mask: each takes up to 50 microseconds. Further ones are not allowed.
@@ -66,7 +67,7 @@ cdef class Remaining:
         self.specials = specials
         self.token_ids = token_ids
         self.most = {}
-        self.searches = searches(chart.rules)
+        self.searches = shortest.in_bytes
         self.path = <uint32_t*> malloc((<size_t> self.trie.max_depth + 1) * sizeof(uint32_t))
         self.bits = <uint32_t*> malloc((<size_t> self.trie.n_words + 1) * sizeof(uint32_t))
         if self.path == NULL or self.bits == NULL:
@@ -107,7 +108,7 @@ cdef class Remaining:
     cdef uint64_t found_value(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF:
         cdef uint64_t tokens
         if self.searches:
-            return self.search(position)
+            return self.search(position, is_free)
         tokens = self.of_pairs(position, is_free)
         note(&self.views[is_free].positions, position, tokens)
         return tokens
@@ -225,22 +226,89 @@ cdef class Remaining:
 
     # ---- demands ------------------------------------------------------------------------------------------------
 
-    cdef uint64_t estimate(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF:
-        """Return the tokens after a position as if nothing was demanded: never too many."""
-        cdef Known* known = &self.views[FREE].positions
-        if position >= known.n or known.data[position] == UNKNOWN_TOKENS:
-            note(known, position, self.of_pairs(position, True))
-        return known.data[position]
-
-    cdef uint64_t search(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF:
+    cdef uint64_t search(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF:
         """Return the fewest bytes after a position, if some demands are to be met."""
+        cdef uint64_t tokens = self.dive(position, is_free)
+        if tokens >= ENDLESS and not is_free and self.chart.engine.max_tokens is None:
+            # Other texts may go on with a lexeme after a place where it can end, and there a budget would end it.
+            tokens = self.search_all(position)
+        note(&self.views[is_free].positions, position, tokens)
+        return tokens
+
+    cdef uint64_t estimate(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF:
+        """Return the bytes after a position as if nothing was demanded: not too many, unless followed terminals are needed."""
+        cdef uint64_t tokens = self.of_pairs(position, True)
+        if tokens >= ENDLESS and not is_free and self.chart.rules.has_followed:
+            tokens = self.of_pairs(position, False)
+        return tokens
+
+    cdef uint64_t dive(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF:
+        """Return the bytes of a chosen text after a position, if it meets the demands; else ENDLESS."""
+        cdef Chart chart = self.chart
+        cdef Known* known = &self.views[is_free].positions
+        cdef uint32_t here = position, target, found
+        cdef uint64_t left = self.estimate(position, is_free), more
+        cdef list way = []
+        cdef ByteSet same
+        cdef size_t i
+        while left < ENDLESS:
+            if chart.is_accepting(here):
+                more = 0
+            elif here < known.n and known.data[here] != UNKNOWN_TOKENS:
+                more = known.data[here]
+                if more > left:
+                    return ENDLESS
+            else:
+                way.append(here)
+                found = DEAD
+                for byte in self.first_bytes(here):
+                    target = chart.step(here, byte, &same)
+                    if target != DEAD and self.estimate(target, is_free) < left:
+                        found = target
+                        break
+                for i in range(1, self.specials.named.n if found == DEAD else 0, 2):
+                    target = self.position_after(here, self.specials.named.data[i])
+                    if target != DEAD and self.estimate(target, is_free) < left:
+                        found = target
+                for i in range(self.token_ids.n if self.token_ids is not None and found == DEAD else 0):
+                    target = self.position_after(here, self.token_ids.symbols[i])
+                    if target != DEAD and self.estimate(target, is_free) < left:
+                        found = target
+                if found == DEAD:
+                    return ENDLESS
+                here = found
+                left = self.estimate(here, is_free)
+                continue
+            for other in reversed(way):
+                more += 1
+                note(known, other, more)
+            return more
+        return ENDLESS
+
+    cdef list first_bytes(self, uint32_t position):
+        """Return the bytes with which the chosen texts of the lexemes at a position go on."""
+        cdef uint32_t state
+        cdef size_t i, k
+        cdef list found = []
+        cdef tuple entry
+        for i in range(n_pairs_at(self.chart, position)):
+            state = pair_state(self.chart, position, i)
+            for k in range(n_terminals(self.chart.lexer, state)):
+                if self.chart.rules.symbols[terminal_at(self.chart.lexer, state, k)].role < LOOSE:
+                    entry = self.shortest.entry(self.chart.lexer.regexes.without_memory(node_at(self.chart.lexer, state, k)))
+                    if entry[0] < ENDLESS and entry[1] and entry[2] not in found:
+                        found.append(entry[2])
+        return found
+
+    cdef uint64_t search_all(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF:
+        """Return the fewest bytes after a position, found by a search over positions."""
         cdef Chart chart = self.chart
         cdef Known* known = &self.views[FULL].positions
         cdef uint32_t here, target, byte
         cdef uint64_t n_steps, best
         cdef size_t n_searched = 0, i
         cdef dict steps = {position: 0}, before = {}
-        cdef list queue = [(self.estimate(position), 0, position)], targets
+        cdef list queue = [(self.estimate(position, False), 0, position)], targets
         cdef set done = set()
         cdef ByteSet seen, same
         while queue:
@@ -252,14 +320,12 @@ cdef class Remaining:
             done.add(here)
             n_steps = steps[here]
             if chart.is_accepting(here) or here < known.n and known.data[here] != UNKNOWN_TOKENS:
-                if chart.is_accepting(here):
-                    note(known, here, 0)
-                i = known.data[here]
+                i = 0 if chart.is_accepting(here) else known.data[here]
                 while here in before:                   # the way to it, from its end
                     here = before[here]
                     i += 1
                     note(known, here, i)
-                return known.data[position]
+                return i
             n_searched += 1
             if exceeds(n_searched, MAX_SEARCHED):
                 raise LimitError(f"the fewest tokens to the end: more than {MAX_SEARCHED} positions were searched for a text that "
@@ -280,10 +346,12 @@ cdef class Remaining:
                     continue
                 steps[target] = n_steps + 1
                 before[target] = here
-                best = known.data[target] if target < known.n and known.data[target] != UNKNOWN_TOKENS else self.estimate(target)
+                if target < known.n and known.data[target] != UNKNOWN_TOKENS:
+                    best = known.data[target]
+                else:
+                    best = self.estimate(target, False)
                 # Of positions with the same estimate those that are furthest come first.
                 heappush(queue, (n_steps + 1 + best, -(<object> n_steps), target))
-        note(known, position, ENDLESS)
         return ENDLESS
 
     # ---- masks --------------------------------------------------------------------------------------------------
@@ -340,7 +408,7 @@ cdef class Remaining:
         """Set the bits of all text tokens after which a sequence can end within n - 1 tokens, and raise `most` to the most
         tokens that any of them leaves."""
         cdef const node_t* nodes = self.trie.nodes
-        cdef const Known* known = &self.views[FULL if self.searches else is_free].positions
+        cdef const Known* known = &self.views[is_free].positions
         cdef uint32_t i = 0, depth, target
         cdef uint64_t tokens
         cdef node_t node
@@ -419,10 +487,6 @@ cdef class Remaining:
         if self.needed(position) < n:
             mask_allow(self.bits, token)
         return 0
-
-
-cdef bint searches(Rules rules) noexcept:
-    return rules.has_demanding or rules.has_commits
 
 
 cdef inline bint varies(Chart chart, uint32_t terminal):

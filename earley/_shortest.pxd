@@ -17,6 +17,7 @@ cdef class Shortest:
     cdef Quotient quotient
     cdef uint64_t n_collections # of the engine, when regex nodes had the numbers that they have in `texts`
     cdef bint spells[256]       # byte -> whether some token is just this byte
+    cdef bint in_bytes          # tokens of several bytes do not count
     cdef dict texts             # regex node -> tokens, bytes, first byte, node after it; of the text that was chosen for it
     cdef dict made              # symbol -> its productions: tokens of their terminals, other symbols
     cdef dict free, full        # symbol -> tokens; without texts that decide what follows, and with them

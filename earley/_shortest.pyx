@@ -56,6 +56,7 @@ cdef class Shortest:
         self.texts = {}
         self.made = {}
         self.free = {}
+        self.in_bytes = rules.has_demanding or rules.has_commits
         self.full = {} if rules.has_followed else self.free
 
     cdef int renew(self, uint64_t n_collections) except -1:
@@ -139,6 +140,9 @@ cdef class Shortest:
         cdef size_t i
         if first == <size_t> len(text):
             return 0
+        if self.in_bytes:
+            cost = costs[first + 1]
+            return 1 + cost if self.spells[<unsigned char> text[first]] else <uint64_t> ENDLESS
         for i in range(first, <size_t> len(text)):
             at = self.quotient.child(at, text[i])
             if at == NO_NODE:
