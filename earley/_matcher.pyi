@@ -167,8 +167,8 @@ class Matcher:
         tokens are allowed."""
 
     def tokens_to_finish(self) -> int:
-        """Return with how many tokens, EOS included, a sentence can be finished from here. If that is n, some allowed token
-        leaves n - 1.
+        """Return with how many tokens, EOS included, a sentence can be finished from here. If that is n, some allowed
+        token leaves n - 1.
 
         It may be more than the fewest: docs/serving.md ("Budgets") says when. 0 once the sequence has ended.
 

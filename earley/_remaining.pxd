@@ -23,6 +23,7 @@ cdef class Remaining:
     cdef Specials specials
     cdef TokenIds token_ids     # or None
     cdef uint64_t n_collections # of the chart, when its indexes were those in what follows
+    cdef uint64_t n_exhausted   # of `shortest`, then: what is not known now may be known later
     cdef View views[2]          # full, free
     cdef dict most              # position -> the most tokens that are left after a token of its mask
     cdef uint32_t* path         # scratch: positions by depth in the trie

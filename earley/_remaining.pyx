@@ -51,8 +51,10 @@ cdef enum:
     FULL = 0                    # index of a view
     # Positions that one search for the shortest text visits; beyond it the call fails. One takes some microseconds.
     MAX_SEARCHED = 1 << 13
-    # Tokens that are tried one by one for one mask: each takes up to 50 microseconds. Further ones are not allowed.
-    MOST_TRIED = 1 << 8
+    # Tokens that are tried one by one for one mask; further ones are not allowed. Each may take 50 microseconds, and add
+    # symbols to the grammar. The first ones are mostly single bytes.
+    MOST_TRIED = 1 << 6
+    MOST_ADDED = 1 << 15        # symbols that they may add; beyond it, only the first tokens of chosen texts are tried
 
 cdef uint64_t UNKNOWN_TOKENS = <uint64_t> -1
 
@@ -84,8 +86,9 @@ cdef class Remaining:
 
     cdef int renew(self) except -1:
         cdef size_t i
-        if self.n_collections != self.chart.n_collections:
+        if self.n_collections != self.chart.n_collections or self.n_exhausted != self.shortest.n_exhausted:
             self.n_collections = self.chart.n_collections
+            self.n_exhausted = self.shortest.n_exhausted
             for i in range(2):
                 self.views[i].positions.n = self.views[i].rows.n = self.views[i].continuations.n = 0
             self.most.clear()
@@ -471,7 +474,7 @@ cdef class Remaining:
                 token = 32 * w + lowest_bit(left)
                 left &= left - 1
                 n_tried += 1
-                if n_tried > MOST_TRIED:
+                if n_tried > MOST_TRIED or self.shortest.n_added > MOST_ADDED:
                     return 0
                 self.try_token(position, token, words, n)
         return 0

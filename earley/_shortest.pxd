@@ -1,6 +1,6 @@
 # The fewest tokens that spell a text of a regex, or of a symbol. Per grammar and vocabulary.
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Rules
@@ -20,9 +20,13 @@ cdef class Shortest:
     cdef bint in_bytes          # tokens of several bytes do not count
     cdef dict texts             # regex node -> tokens, bytes, first byte, node after it; of the text that was chosen for it
     cdef dict made              # symbol -> its productions: tokens of their terminals, other symbols
+    cdef int64_t left           # symbols that may be made before the call has returned
+    cdef uint64_t n_exhausted   # counts up when none is left
+    cdef size_t n_added         # symbols that were added to the grammar by making others
+    cdef size_t n_given_up      # symbols for which no text without terminals that decide was found
     cdef dict free, full        # symbol -> tokens; without texts that decide what follows, and with them
 
-    # Forget regex nodes if they have got other numbers.
+    # To be called at the beginning of a call: forget regex nodes if they have got other numbers.
     cdef int renew(self, uint64_t n_collections) except -1
     # The tokens of the chosen text of a node; ENDLESS if there is none.
     cdef uint64_t of_node(self, uint32_t node) except? 0xFFFFFFFFFFFFFFFF

@@ -8,7 +8,7 @@ For a symbol, the fewest tokens are those of its best production: the least fixp
 Dijkstra's algorithm to grammars. The symbols of a JSON Schema may be infinitely many, and are made when they are asked for.
 So a symbol that was not made yet counts as one token at first. If the best derivation has such symbols, these are made, and
 the best one is looked for again, until it has none. (A search with such lower bounds is that of Felzenszwalb and McAllester
-2007.)
+2007.) If it still has some after MADE_FOR_LEAST of them, the best derivation without such symbols is taken.
 
 The numbers are upper bounds with a property: if the chosen text of something takes n tokens, n - 1 are enough for what is
 left of it after the first of them. They are not always the least ones: a longer text may take fewer tokens, and a token may
@@ -33,12 +33,13 @@ from heapq import heappop, heappush
 
 cdef enum:
     MAX_NODES = 1 << 14         # derivatives that are searched for the shortest text of a regex; beyond it none is found
-    MAX_MADE = 1 << 12          # symbols that are made for one; beyond it, those that were not made count as without a text
-    # If it seems to be short, many symbols that were made and did not help are a sign that there are infinitely many. So at
-    # most so many are made, and so many more for each token that it takes at least.
-    MADE_FOR_NOTHING = 1 << 8
-    MADE_A_TOKEN = 8
-    MADE_AT_ONCE = 64           # symbols that are made before the best derivation is looked for again
+    # Symbols that are made for the least number of one; beyond it, a number that some text has will do. To prove that another
+    # one is the least, all orders of the keys of an object might have to be tried.
+    MADE_FOR_LEAST = 1 << 8
+    MAX_MADE = 1 << 12          # symbols that are made for any number of one; beyond it, it has none
+    MADE_IN_A_CALL = 3 << 10    # symbols that are made in one call; beyond it, nothing is known of others before the next one
+    ALTERNATIVES = 16           # of a symbol, which count as a symbol
+    MADE_AT_ONCE = 64           # symbols that are made before the best derivation is looked for again, or as many as were before
 
 
 cdef class Shortest:
@@ -60,6 +61,7 @@ cdef class Shortest:
         self.full = {} if rules.has_followed else self.free
 
     cdef int renew(self, uint64_t n_collections) except -1:
+        self.left = MADE_IN_A_CALL
         if n_collections != self.n_collections:
             self.texts.clear()
             self.n_collections = n_collections
@@ -187,9 +189,10 @@ cdef class Shortest:
             if not is_free and self.rules.has_followed:
                 found = self.of_symbol(symbol, True)
             if found is None or found >= ENDLESS:
-                self.settle(symbol, is_free)
+                if self.left > 0:
+                    self.settle(symbol, is_free)
                 found = self.known(symbol, is_free)
-        return found
+        return ENDLESS if found is None else found
 
     cdef object known(self, object symbol, bint is_free):
         """Return the tokens of a symbol if they are known, else None."""
@@ -254,12 +257,12 @@ cdef class Shortest:
     cdef int settle(self, object goal, bint is_free) except -1:
         """Find the tokens of a symbol, and of those of its best derivation."""
         cdef dict into = self.free if is_free else self.full, settled, ways
-        cdef size_t n_made = 0, n_now
-        cdef uint64_t tokens
+        cdef size_t n_made = 0, n_now, n_symbols
         cdef list agenda, missing
-        cdef bint is_last = False
+        # If some symbols had no text without followed terminals, others of the grammar will not have one, either.
+        cdef size_t most = (MAX_MADE // 2) >> 2 * min(self.n_given_up, 3) if is_free else MAX_MADE
         while True:
-            settled, ways = self.derive(goal, is_free, is_last)
+            settled, ways = self.derive(goal, is_free, False)
             if goal not in settled:                     # every symbol has been made, and this one has no such text
                 into[goal] = ENDLESS
                 return 0
@@ -278,19 +281,36 @@ cdef class Shortest:
                 for symbol in agenda:
                     into[symbol] = settled[symbol]
                 return 0
+            if n_made > MADE_FOR_LEAST or self.left <= 0:   # then any text will do
+                last, ways = self.derive(goal, is_free, True)
+                if goal in last or n_made > most or self.left <= 0:
+                    if goal not in last:
+                        self.n_given_up += 1
+                        if n_made > most:
+                            into[goal] = ENDLESS
+                        return 0
+                    agenda = [goal]
+                    for symbol in agenda:               # which grows
+                        into[symbol] = last[symbol]
+                        agenda += [part for part in (<tuple> ways[symbol])[1]
+                                   if part not in into and self.known(part, is_free) is None]
+                    return 0
             n_now = 0
-            while missing and n_now < MADE_AT_ONCE:     # with those after them, along what seems best
-                symbol = missing.pop()
+            for symbol in missing:                      # which grows by those that seem best after them
+                if n_now >= max(<size_t> MADE_AT_ONCE, n_made):
+                    break
                 if symbol in self.made:
                     continue
+                n_symbols = self.rules.n_symbols
                 self.make(symbol)
-                n_now += 1
+                self.n_added += self.rules.n_symbols - n_symbols
+                n_now += 1 + len(self.made[symbol]) // ALTERNATIVES
                 best = min(self.made[symbol], key=weight, default=None)
                 if best is not None:
                     missing += [part for part in best[1] if part not in self.made and self.known(part, is_free) is None]
             n_made += n_now
-            tokens = settled[goal]
-            is_last = n_made > MAX_MADE or n_made > MADE_FOR_NOTHING + MADE_A_TOKEN * tokens
+            self.left -= n_now
+            self.n_exhausted += self.left <= 0
 
     cdef tuple derive(self, object goal, bint is_free, bint is_last):
         """Return the tokens of the symbols of the best derivation of `goal`, and their productions, as in `made`. A symbol

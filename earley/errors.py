@@ -54,7 +54,7 @@ class BudgetError(EarleymaskError):
 
 
 def beyond_budget(remaining: int | None, needed: int | None, missing: bytes) -> BudgetError:
-    """Return the error of a sequence that needs `needed` tokens, in a vocabulary without tokens for the bytes `missing`."""
+    """Return the error of a sequence that needs `needed` tokens. The vocabulary has no tokens for the bytes `missing`."""
     if needed is None:
         error = BudgetError(
             "no way to finish a sentence was found that is spelled in tokens of this vocabulary"
@@ -63,9 +63,9 @@ def beyond_budget(remaining: int | None, needed: int | None, missing: bytes) -> 
         )
     else:
         error = BudgetError(
-            f"{remaining} tokens may still come, and the sentence needs {needed} to be finished, EOS included. Allow at "
-            f"least {needed}, or give a budget from the first token on: at the start, tokens_to_finish() says how many "
-            "that must be"
+            f"{remaining} tokens may still come, and the sentence needs {needed} to be finished, EOS included. Allow "
+            f"at least {needed}, or give a budget from the first token on: at the start, tokens_to_finish() says how "
+            "many that must be"
         )
     error.remaining, error.needed = remaining, needed
     return error

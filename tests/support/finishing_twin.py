@@ -1,7 +1,7 @@
 """The fewest tokens with which a sentence can be finished, by trying all tokens: slow, for tests alone.
 
-Two matchers at one place of the text may be treated alike, but where a rule has `max_tokens` the place is not enough. So
-the search is a plain one by breadth, over all sequences of tokens, and `same` says which sequences are alike.
+It is a plain search by breadth over all sequences of tokens. `same` says which sequences are alike: those of one text,
+but where a rule has `max_tokens`, what may follow depends on the tokens, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def by_tokens(matcher: Matcher) -> Hashable:
 
 
 def fewest(matcher: Matcher, most: int, same: Callable[[Matcher], Hashable] = by_text) -> int | None:
-    """Return the fewest tokens, EOS included, with which a sentence can be finished; None if these are more than `most`."""
+    """Return the fewest tokens, EOS included, with which a sentence can be finished; None if more than `most`."""
     if matcher.is_finished():
         return 0
     front = [matcher]
