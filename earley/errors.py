@@ -54,7 +54,7 @@ class BudgetError(EarleymaskError):
 
 
 def beyond_budget(remaining: int | None, needed: int | None, missing: bytes) -> BudgetError:
-    """Return the error of a sequence that needs `needed` tokens. The vocabulary has no tokens for the bytes `missing`."""
+    """Return the error of a sequence that needs `needed` tokens; there are no tokens for the bytes `missing`."""
     if needed is None:
         error = BudgetError(
             "no way to finish a sentence was found that is spelled in tokens of this vocabulary"

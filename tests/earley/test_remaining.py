@@ -344,11 +344,11 @@ def test_objects_of_a_thousand_names_end_in_time() -> None:
 def test_tool_calls_between_text_end_in_time() -> None:
     """`commit` demands that what begins as a call is one; and the rule of the text has a budget of its own."""
     source = """
-        start: (TEXT | tool)*
-        TEXT: /(.|\\n)+/
+        start: (text | tool)*
+        text: /(.|\\n)+/
         tool[commit]: "<tool>" %json {"type": "object", "required": ["city"], "properties": {"city": true}} "!"
     """
-    for text in (source, source.replace("TEXT: ", "TEXT[max_tokens=9]: ")):
+    for text in (source, source.replace("text: ", "text[max_tokens=9]: ")):
         matcher = Matcher(Grammar.from_lark(text), vocabularies.load("tekken"))
         assert matcher.tokens_to_finish() == 1
         rng = Random(9)
@@ -366,19 +366,19 @@ def test_tool_calls_between_text_end_in_time() -> None:
 
 def test_special_tokens_and_sets_of_ids_are_counted() -> None:
     vocabulary = Vocabulary.from_tokens(
-        [b"a", b"b", b"", b"", b""], eos_token_id=4, special_token_ids={"<|x|>": 2, "<|y|>": 3}
+        [b"a", b"b", b"", b"", b""], eos_token_id=4, special_token_ids=[2, 3], special_tokens={"<|x|>": 2, "<|y|>": 3}
     )
     matcher = Matcher(Grammar.from_lark('start: <|x|> "a" | <[3]> "aaa"'), vocabulary)
-    assert matcher.tokens_to_finish() == 3 == fewest(matcher, 5)
-    assert within(matcher, 3) == [2] == allowed_within(matcher, 3)
-    assert within(matcher, 5) == [2, 3] == allowed_within(matcher, 5)
+    assert matcher.tokens_to_finish() == 3 == fewest(matcher, 5, by_tokens)
+    assert within(matcher, 3) == [2] == allowed_within(matcher, 3, by_tokens)
+    assert within(matcher, 5) == [2, 3] == allowed_within(matcher, 5, by_tokens)
     matcher.accept(3)
     assert matcher.tokens_to_finish() == 4
 
 
 def test_an_eos_token_that_the_grammar_names_ends_the_sequence() -> None:
     vocabulary = Vocabulary.from_tokens(
-        [b"a", b"", b""], eos_token_id=[1, 2], special_token_ids={"<|e|>": 1, "<|f|>": 2}
+        [b"a", b"", b""], eos_token_id=[1, 2], special_token_ids=[1, 2], special_tokens={"<|e|>": 1, "<|f|>": 2}
     )
     matcher = Matcher(Grammar.from_lark('start: "a" <|e|> | "a" <|f|> "a"'), vocabulary)
     rng = Random(0)
