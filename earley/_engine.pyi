@@ -97,6 +97,10 @@ class Engine:
         symbols, like the function of a lazy symbol. `untracked` as in `add_lazy`.
         """
 
+    def refuse_budgets(self, reason: str) -> None:
+        """Declare that tokens to the end cannot be counted, because what may follow depends on more of the text than is
+        said here. `reason` names it, for the error."""
+
     def set_doubtful(
         self, describe: Callable[[], _Described], make: Callable[[Regexes, _Described], Sequence[int]]
     ) -> None:

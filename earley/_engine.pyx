@@ -151,6 +151,11 @@ cdef class Engine:
         self.rules.has_followed = True
         return symbol
 
+    def refuse_budgets(self, reason) -> None:
+        """Declare that tokens to the end cannot be counted, because what may follow depends on more of the text than is
+        said here. `reason` names it, for the error."""
+        self.rules.varying.add(reason)
+
     def set_doubtful(self, describe, make) -> None:
         """Set which tokens are tried one by one.
 

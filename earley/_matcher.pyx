@@ -36,7 +36,7 @@ from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
-from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError, beyond_budget
+from earleymask.earley.errors import BudgetError, LimitError, MatcherInUseError, RejectedTokenError, beyond_budget
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
@@ -344,6 +344,9 @@ cdef class Matcher:
             if self.masks.shortest is None:
                 self.masks.shortest = Shortest(self.engine.rules, self.engine.regexes, self.trie)
             self.remaining = Remaining(self.chart, self.masks.shortest, self.specials, self.token_ids)
+        for reason in self.engine.rules.varying:
+            if type(reason) is str:
+                raise BudgetError(f"tokens to the end cannot be counted: {reason}; give no budget")
         self.remaining.renew()
         return self.remaining.needed(self.position())
 

@@ -42,6 +42,7 @@ cdef class Remaining:
     cdef uint64_t value(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef uint64_t found_value(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef uint64_t of_pairs(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
+    cdef bint is_after_varying(self, uint32_t row) except -1
     cdef uint64_t after(self, uint32_t row, uint32_t state, uint32_t terminal, uint32_t node, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef uint64_t of_row(self, uint32_t row, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef uint64_t of_continuation(self, uint32_t continuation, bint is_free) except? 0xFFFFFFFFFFFFFFFF
