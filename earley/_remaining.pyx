@@ -54,6 +54,8 @@ cdef enum:
     # Tokens that are tried one by one for one mask; further ones are not allowed. Each may take 50 microseconds, and add
     # symbols to the grammar. The first ones are mostly single bytes.
     MOST_TRIED = 1 << 6
+    # Symbols that are made for one mask. Beyond it, tokens that need others are not allowed, until a later mask has made them.
+    MADE_FOR_MASK = 1 << 10
     MOST_ADDED = 1 << 15        # symbols that they may add; beyond it, only the first tokens of chosen texts are tried
 
 cdef uint64_t UNKNOWN_TOKENS = <uint64_t> -1
@@ -380,6 +382,7 @@ cdef class Remaining:
         cdef uint32_t token, symbol, plain = position
         cdef size_t i, w
         memset(self.bits, 0, (<size_t> self.trie.n_words + 1) * sizeof(uint32_t))
+        self.shortest.left = min(self.shortest.left, MADE_FOR_MASK)
         if is_free:
             plain = self.chart.without_memory(position)
         with nogil:
