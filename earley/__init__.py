@@ -17,10 +17,18 @@ from ._engine import Engine
 from ._matcher import Matcher
 from ._prepare import Preparation
 from ._regex import Regexes
-from .errors import LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, SnapshotError
+from .errors import (
+    BudgetError,
+    LimitError,
+    MatcherCancelledError,
+    MatcherInUseError,
+    RejectedTokenError,
+    SnapshotError,
+)
 from .limits import Limits
 
 __all__ = [
+    "BudgetError",
     "Engine",
     "LimitError",
     "Limits",

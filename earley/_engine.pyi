@@ -78,16 +78,28 @@ class Engine:
         """
 
     def add_followed(
-        self, name: str, node: int, follow: Callable[..., int], *arguments: Any, kind: int = 0, untracked: bool = False
+        self,
+        name: str,
+        node: int,
+        follow: Callable[..., int],
+        *arguments: Any,
+        kind: int = 0,
+        varies: bool = False,
+        untracked: bool = False,
     ) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol
         `follow(*arguments, text)`.
 
         In a production it is the first of two symbols. The second one is used where the text is not known, so it must
         derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
-        makes a difference are tried one by one, see `set_doubtful`. `kind` says which tokens these are. `follow` may
-        add symbols, like the function of a lazy symbol. `untracked` as in `add_lazy`.
+        makes a difference are tried one by one, see `set_doubtful`. `kind` says which tokens these are. `varies`: not
+        everything that the second symbol derives without followed terminals may follow every text. `follow` may add
+        symbols, like the function of a lazy symbol. `untracked` as in `add_lazy`.
         """
+
+    def refuse_budgets(self, reason: str) -> None:
+        """Declare that tokens to the end cannot be counted, because what may follow depends on more of the text than is
+        said here. `reason` names it, for the error."""
 
     def set_doubtful(
         self, describe: Callable[[], _Described], make: Callable[[Regexes, _Described], Sequence[int]]

@@ -128,13 +128,15 @@ cdef class Engine:
         self.rules.has_commits = True
         self.rules.n_commits += 1
 
-    def add_followed(self, str name not None, node, follow, *arguments, kind=0, bint untracked=False) -> int:
+    def add_followed(self, str name not None, node, follow, *arguments, kind=0, bint varies=False,
+                     bint untracked=False) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol
         `follow(*arguments, text)`.
 
         In a production it is the first of two symbols. The second one is used where the text is not known, so it must
         derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
-        makes a difference are tried one by one, see `set_doubtful`. `kind` says which tokens these are. `follow` may add
+        makes a difference are tried one by one, see `set_doubtful`. `kind` says which tokens these are. `varies`: not
+        everything that the second symbol derives without followed terminals may follow every text. `follow` may add
         symbols, like the function of a lazy symbol. `untracked` as in `add_lazy`.
         """
         if not 0 <= kind < MAX_KINDS:
@@ -145,8 +147,15 @@ cdef class Engine:
         if untracked:
             untrack(arguments)
         self.rules.followers[symbol] = arguments
+        if varies:
+            self.rules.varying.add(symbol)
         self.rules.has_followed = True
         return symbol
+
+    def refuse_budgets(self, reason) -> None:
+        """Declare that tokens to the end cannot be counted, because what may follow depends on more of the text than is
+        said here. `reason` names it, for the error."""
+        self.rules.varying.add(reason)
 
     def set_doubtful(self, describe, make) -> None:
         """Set which tokens are tried one by one.

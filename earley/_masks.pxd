@@ -6,6 +6,7 @@ from earleymask.earley._answers cimport Answers
 from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport MAX_KINDS, Engine
 from earleymask.earley._parts cimport Users
+from earleymask.earley._shortest cimport Shortest
 from earleymask.earley._tables cimport Map, Sequences, Words
 from earleymask.earley._token_ids cimport TokenIds
 from earleymask.earley._walk cimport Walk
@@ -43,6 +44,7 @@ cdef class Masks:
     cdef Walk walk                  # of all charts of the grammar; None until one is needed
     cdef Words ids, tokens
     cdef Words extras               # special tokens of the next mask, ascending; filled by the caller
+    cdef Shortest shortest          # None until tokens to the end are counted
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
     cdef Words extra_sets           # sets of token ids of the next mask, by index; filled by the caller
 

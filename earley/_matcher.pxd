@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport Chart, Mask
@@ -7,6 +7,7 @@ from earleymask.earley._history cimport History
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._meter cimport Cancels
 from earleymask.earley._partial cimport Partial
+from earleymask.earley._remaining cimport Remaining
 from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.trie._trie cimport TokenTrie
 
@@ -26,6 +27,7 @@ cdef class Matcher:
     cdef Specials specials          # EOS tokens, and the special tokens that the grammar names
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
     cdef Budgets budgets            # shared with forks; None if no terminal of the grammar has one
+    cdef Remaining remaining        # shared with forks; None until tokens to the end are counted
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
     cdef size_t used_in             # `n_forks` at that time
     cdef Cancels cancels            # how often it was cancelled
@@ -62,14 +64,18 @@ cdef class Matcher:
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1
     cdef int make_mask(self, uint32_t* words, size_t n_bytes) except -1
-    cdef fill_with(self, row, on_error, seconds)
+    cdef fill_with(self, row, on_error, remaining, seconds)
     cdef bint write_until(self, uint32_t* words, size_t n_bytes, double seconds) except -1
     cdef Mask* mask_until(self, int64_t time) except? NULL
     cdef bint write_partial(self, uint32_t* words, size_t n_bytes, int64_t time) except -1
     cdef bint walk_in_time(self, int64_t time, bint has_room) except -1
     cdef bint walk_on(self) except -1
     cdef bint fill_tensor(self, row) except -1
-    cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, double seconds=*) except -1
+    cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=*, double seconds=*) except -1
+    # Write the mask of tokens after which a sentence can be finished within n tokens in all.
+    cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1
+    cdef int keep_within(self, uint32_t* words, uint64_t n) except -1
+    cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF
     cdef int end_with(self, error) except -1
     cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept

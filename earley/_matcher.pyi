@@ -108,6 +108,7 @@ class Matcher:
         self,
         row: npt.NDArray[np.int32] | _TorchTensor,
         on_error: Literal["raise", "end"] = "raise",
+        remaining: SupportsIndex | None = None,
         seconds: float | None = None,
     ) -> bool | None:
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
@@ -119,7 +120,10 @@ class Matcher:
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
             on_error: "raise", or "end": if the mask cannot be made, as with `LimitError`, do not raise but end the
                 sequence, see `error`.
-            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more.
+            remaining: how many tokens may still come, EOS included. Then only those tokens are allowed after which a
+                sentence can be finished in time (docs/serving.md, "Budgets"). None: any number.
+            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more. Give only one of
+                `remaining` and `seconds`.
 
         Returns None, or with `seconds` whether the mask is complete. A partial mask allows no token that the mask does
         not, and at least one. What has been found is kept: later calls continue there, with `seconds` or without.
@@ -127,6 +131,7 @@ class Matcher:
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
                 Nothing has been written then.
+            BudgetError: `remaining` is less than `tokens_to_finish()`.
             LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
                 changed then.
             MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.
@@ -209,6 +214,16 @@ class Matcher:
     def is_finished(self) -> bool:
         """Return whether an EOS token has been accepted, or an error has ended the sequence. From then on, only EOS
         tokens are allowed."""
+
+    def tokens_to_finish(self) -> int:
+        """Return with how many tokens, EOS included, a sentence can be finished from here. If that is n, some allowed
+        token leaves n - 1.
+
+        It may be more than the fewest: docs/serving.md ("Budgets") says when. 0 once the sequence has ended.
+
+        Raises:
+            BudgetError: no such number is known, as if the vocabulary lacks the tokens of some bytes.
+        """
 
     def forced_bytes(self) -> bytes:
         """Return the bytes with which every continuation begins, at most 65,536 of them."""

@@ -33,6 +33,7 @@ from earleymask.earley._meter cimport (
     Within, cancellable, check_bounds, count, keep, nanoseconds, set_due, tick, wall_clock,
 )
 from earleymask.earley._partial cimport Partial
+from earleymask.earley._shortest cimport ENDLESS, Shortest
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._tensors cimport words_of_tensor
 from earleymask.earley._token_ids cimport has_id, is_eos, token_ids_of
@@ -41,7 +42,7 @@ from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
 from earleymask.earley.errors import (
-    DeadlineError, LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError,
+    BudgetError, DeadlineError, LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, beyond_budget,
 )
 from earleymask.trie.errors import VocabularyError
 
@@ -192,7 +193,7 @@ cdef class Matcher:
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
-    def fill_bitmask(self, row, on_error="raise", seconds=None):
+    def fill_bitmask(self, row, on_error="raise", remaining=None, seconds=None):
         """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         Args:
@@ -200,7 +201,10 @@ cdef class Matcher:
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
             on_error: "raise", or "end": if the mask cannot be made, as with `LimitError`, do not raise but end the
                 sequence, see `error`.
-            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more.
+            remaining: how many tokens may still come, EOS included. Then only those tokens are allowed after which a
+                sentence can be finished in time (docs/serving.md, "Budgets"). None: any number.
+            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more. Give only one of
+                `remaining` and `seconds`.
 
         Returns None, or with `seconds` whether the mask is complete. A partial mask allows no token that the mask does
         not, and at least one. What has been found is kept: later calls continue there, with `seconds` or without.
@@ -208,14 +212,15 @@ cdef class Matcher:
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
                 Nothing has been written then.
+            BudgetError: `remaining` is less than `tokens_to_finish()`.
             LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
                 changed then.
             MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.
         """
         # PERF: `on_error` for keywords alone took 1% of the instructions of a mask that is remembered.
         cdef Py_buffer buffer
-        if on_error is not RAISE or seconds is not None or self.error is not None:
-            return self.fill_with(row, on_error, seconds)
+        if on_error is not RAISE or remaining is not None or seconds is not None or self.error is not None:
+            return self.fill_with(row, on_error, remaining, seconds)
         if type(row) is not NDARRAY and self.fill_tensor(row):
             return
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
@@ -228,14 +233,21 @@ cdef class Matcher:
         finally:
             PyBuffer_Release(&buffer)
 
-    cdef fill_with(self, row, on_error, seconds):
+    cdef fill_with(self, row, on_error, remaining, seconds):
         """Fill a row. Return None if `seconds` is None, else whether the mask is complete."""
         cdef Py_buffer buffer
         cdef bint ends = check_on_error(on_error), is_complete
         cdef double most = NAN if seconds is None else checked_seconds(seconds)
+        if remaining is not None:
+            remaining = index(remaining)
+            if remaining < 0:
+                raise ValueError(f"remaining must not be negative, got {remaining}")
+            if seconds is not None:
+                raise ValueError("remaining and seconds cannot be given together: a part of a mask may have no token that "
+                                 "leaves time to finish")
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
-            is_complete = self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends, most)
+            is_complete = self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends, remaining, most)
         finally:
             PyBuffer_Release(&buffer)
         return None if seconds is None else is_complete
@@ -248,15 +260,18 @@ cdef class Matcher:
         return (words != NULL and n_words >= self.trie.n_words and <size_t> words % sizeof(uint32_t) == 0
                 and self.write_known(words, n_words * sizeof(uint32_t)))
 
-    cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, double seconds=NAN) except -1:
-        """Write the mask, which is due after so many seconds (NAN: never); return whether it is complete. If this fails,
-        and `ends` is true, end the sequence."""
+    cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=None, double seconds=NAN) except -1:
+        """Write the mask, with the tokens that may still come or None, and the time after which it is due (NAN: never);
+        return whether it is complete. If this fails, and `ends` is true, end the sequence."""
         self.n_tokens                                   # raises if it is not set up
         if self.error is None:
             try:
                 if seconds == seconds:
                     return self.write_until(words, n_bytes, seconds)
-                self.write_mask(words, n_bytes)
+                if remaining is None:
+                    self.write_mask(words, n_bytes)
+                else:
+                    self.write_within(words, n_bytes, min(remaining, <uint64_t> ENDLESS - 1))
                 return True
             except (MatcherInUseError, MatcherCancelledError):      # the fault of another call, not of the grammar
                 raise
@@ -331,6 +346,46 @@ cdef class Matcher:
         finally:
             self.release()
         return 0
+
+    cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1:
+        cdef bint is_done = False
+        self.acquire()
+        try:
+            copy_mask(self.made_mask(), words, self.trie.n_words, n_bytes)
+            try:
+                self.keep_within(words, n)
+                is_done = True
+            except LimitError as error:
+                self.make_room(error)
+            if not is_done:
+                self.keep_within(words, n)
+        except:
+            memset(words, 0, n_bytes)
+            raise
+        finally:
+            self.release()
+        return 0
+
+    cdef int keep_within(self, uint32_t* words, uint64_t n) except -1:
+        """Clear the bits of a mask after whose tokens a sentence cannot be finished within n tokens in all. Needs the lock."""
+        cdef uint64_t needed = self.tokens_needed()
+        if needed > n:
+            raise beyond_budget(n, needed if needed < ENDLESS else None, self.vocabulary.missing_bytes)
+        if self.position() != FINISHED and not self.remaining.is_ample(self.position(), n):
+            self.remaining.restrict(self.position(), words, n)
+        return 0
+
+    cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF:
+        """Return the tokens with which the sequence can be finished; ENDLESS if no such number is known. Needs the lock."""
+        if self.remaining is None:
+            if self.masks.shortest is None:
+                self.masks.shortest = Shortest(self.engine.rules, self.engine.regexes, self.trie)
+            self.remaining = Remaining(self.chart, self.masks.shortest, self.specials, self.token_ids)
+        for reason in self.engine.rules.varying:
+            if type(reason) is str:
+                raise BudgetError(f"tokens to the end cannot be counted: {reason}; give no budget")
+        self.remaining.renew()
+        return self.remaining.needed(self.position())
 
     @cython.final
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept:
@@ -874,6 +929,7 @@ cdef class Matcher:
         other.token_ids = self.token_ids
         other.budgets = self.budgets
         other._cut = self._cut
+        other.remaining = self.remaining
         history_sweep(&self.chart.histories)
         if not self.chart.has_room(sizeof(History)):
             try:
@@ -981,6 +1037,35 @@ cdef class Matcher:
         return None if self.eos_token_ids == self.vocabulary.eos_token_ids else self.eos_token_ids
 
     # ---- what comes next ----------------------------------------------------------------------------------------
+
+    def tokens_to_finish(self) -> int:
+        """Return with how many tokens, EOS included, a sentence can be finished from here. If that is n, some allowed
+        token leaves n - 1.
+
+        It may be more than the fewest: docs/serving.md ("Budgets") says when. 0 once the sequence has ended.
+
+        Raises:
+            BudgetError: no such number is known, as if the vocabulary lacks the tokens of some bytes.
+        """
+        cdef uint64_t needed = ENDLESS
+        cdef bint is_done = False
+        if self.error is not None:
+            return 0
+        self.acquire()
+        try:
+            self.tidy()
+            try:
+                needed = self.tokens_needed()
+                is_done = True
+            except LimitError as error:
+                self.make_room(error)
+            if not is_done:
+                needed = self.tokens_needed()
+        finally:
+            self.release()
+        if needed >= ENDLESS:
+            raise beyond_budget(None, None, self.vocabulary.missing_bytes)
+        return needed
 
     def forced_bytes(self) -> bytes:
         """Return the bytes with which every continuation begins, at most 65,536 of them."""
@@ -1412,7 +1497,8 @@ cdef inline void copy_mask(const Mask* mask, uint32_t* words, size_t n_words, si
         memset(words, 0, n_words * sizeof(uint32_t))
     for i in range(mask.n_tokens):
         mask_allow(words, mask.tokens[i])
-    memset(<char*> words + n_words * sizeof(uint32_t), 0, n_bytes - n_words * sizeof(uint32_t))
+    if n_bytes > n_words * sizeof(uint32_t):        # PERF: a call of memset for nothing took 0.5% of a recurring mask
+        memset(<char*> words + n_words * sizeof(uint32_t), 0, n_bytes - n_words * sizeof(uint32_t))
 
 
 cdef bint is_walk_worth_trying(error) except -1:

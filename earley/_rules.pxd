@@ -63,6 +63,7 @@ cdef class Rules:
     cdef uint32_t all_barriers      # the intersection of all their barriers
     cdef uint32_t uncommitted       # the texts in which no terminal that commits matches anywhere, if there is one
     cdef dict followers             # followed terminal -> function that returns the symbol after a text, first arguments
+    cdef set varying                # followed terminals after whose texts other things may follow, see `Engine.add_followed`
     cdef dict follow_dots           # (followed terminal, text) -> dotted rule "-> . symbol"
     cdef uint32_t n_expanding       # 1 while productions of a lazy symbol are made
     cdef Meter meter                # the engine's

@@ -47,6 +47,7 @@ cdef class Rules:
         self.expansions = []
         self.witnesses = []
         self.followers = {}
+        self.varying = set()
         self.follow_dots = {}
         self.start = NONE
         self.most_symbols = NONE - 1

@@ -62,6 +62,37 @@ class SnapshotError(EarleymaskError, ValueError):
     cause = ""
 
 
+class BudgetError(EarleymaskError):
+    """A sequence may have fewer tokens than it needs to be finished; the matcher is as it was before the call.
+
+    Attributes:
+        remaining: the tokens that may still come, EOS included; None if the call was not about a number.
+        needed: the tokens with which a sentence can be finished, EOS included; None if no such number is known.
+    """
+
+    # No `__init__`: see `LimitError`.
+    remaining: int | None = None
+    needed: int | None = None
+
+
+def beyond_budget(remaining: int | None, needed: int | None, missing: bytes) -> BudgetError:
+    """Return the error of a sequence that needs `needed` tokens; there are no tokens for the bytes `missing`."""
+    if needed is None:
+        error = BudgetError(
+            "no way to finish a sentence was found that is spelled in tokens of this vocabulary"
+            + (f", which has no token for any of {len(missing)} bytes, such as {missing[:8]!r}" if missing else "")
+            + "; give no budget, or a grammar that has a short sentence"
+        )
+    else:
+        error = BudgetError(
+            f"{remaining} tokens may still come, and the sentence needs {needed} to be finished, EOS included. Allow "
+            f"at least {needed}, or give a budget from the first token on: at the start, tokens_to_finish() says how "
+            "many that must be"
+        )
+    error.remaining, error.needed = remaining, needed
+    return error
+
+
 class MatcherInUseError(EarleymaskError, RuntimeError):
     """A matcher is called while another call of it has not returned: by another thread, or from within that call.
 

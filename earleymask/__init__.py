@@ -19,6 +19,7 @@ from .drafts import fill_draft_bitmasks
 from .earley import Limits, Matcher
 from .errors import (
     BatchError,
+    BudgetError,
     EarleymaskError,
     EmptyMaskError,
     GrammarError,
@@ -44,6 +45,7 @@ __version__ = "0.2.0"
 
 __all__ = [
     "BatchError",
+    "BudgetError",
     "Constraint",
     "EarleymaskError",
     "EmptyMaskError",

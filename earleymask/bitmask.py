@@ -56,6 +56,7 @@ def fill_bitmasks(
     threads: int = 1,
     indices: Sequence[int] | None = None,
     on_error: OnError = "raise",
+    remaining: Sequence[int | None] | None = None,
 ) -> None:
     """Fill row `i` of `rows` with the mask of `matchers[i]`.
 
@@ -73,18 +74,20 @@ def fill_bitmasks(
             stay as they are. None: row `i`.
         on_error: "raise", or "end": a sequence whose mask cannot be made ends, see `Matcher.error`, and its row holds
             the EOS tokens alone.
+        remaining: for each matcher, how many tokens may still come, EOS included, or None for any number; as for
+            `Matcher.fill_bitmask`. The caller's thread fills the rows with a number, one by one.
 
     Until it returns, other calls of the matchers raise `MatcherInUseError`.
 
     Raises:
         VocabularyError: the matchers have different vocabularies, so the rows cannot be for one model.
         TypeError, ValueError: `matchers` are no matchers, `rows` have another dtype or shape, are too narrow or
-            read-only, or `indices` are not one row for each matcher. Nothing has been written then.
+            read-only, or `indices` and `remaining` are not one for each matcher. Nothing has been written then.
         BatchError: some rows failed, and are all zero; the others are filled. It has the errors by the index of the
             matcher. With `on_error="end"`, only those of matchers that another call uses.
     """
-    given = _Rows(matchers, rows, threads, indices, on_error)
-    plain = [number for number in given.first_numbers if _is_plain(given.matchers[number])]
+    given = _Rows(matchers, rows, threads, indices, on_error, remaining)
+    plain = [number for number in given.first_numbers if given.is_plain(number)]
     batch = given.batch
     try:
         given.free_rows()
@@ -197,6 +200,19 @@ class Filling:
             self._given.batch.give_back()
 
 
+def _counts(remaining: Sequence[int | None] | None, n: int, indexes: Sequence[int]) -> list[int | None]:
+    """Return how many tokens may still come for each of the matchers with these indexes."""
+    if remaining is None:
+        return [None] * len(indexes)
+    if len(remaining) != n:
+        raise ValueError(f"remaining must have one entry for each of the {n} matchers, got {len(remaining)}")
+    found = [remaining[index] for index in indexes]
+    for index, one in zip(indexes, found, strict=True):
+        if one is not None and operator.index(one) < 0:
+            raise ValueError(f"remaining[{index}] must not be negative, got {one}")
+    return found
+
+
 def _is_plain(matcher: Matcher) -> bool:
     return type(matcher).fill_bitmask is Matcher.fill_bitmask
 
@@ -242,6 +258,7 @@ class _Rows:
         threads: int,
         indices: Sequence[int] | None,
         on_error: OnError,
+        remaining: Sequence[int | None] | None = None,
     ) -> None:
         if on_error not in ("raise", "end"):
             raise ValueError(f'on_error must be "raise" or "end", not {on_error!r}')
@@ -257,23 +274,29 @@ class _Rows:
         """By number: its row."""
         self.free = [places[index] for index, matcher in enumerate(everyone) if matcher is None]
         self.matchers = [matcher for matcher in everyone if matcher is not None]
+        self.remaining = _counts(remaining, len(everyone), self.indexes)
+        """By number: how many tokens may still come."""
         _check_vocabulary(self.matchers, self.indexes)
         if everyone:
             check_writable(self.words, self.matchers[0].vocabulary if self.matchers else None)
         if threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
         # Two threads must not use the same matcher: its further rows are copied from its first one.
-        self.first_number: dict[int, int] = {}
+        self.first_number: dict[tuple[int, int | None], int] = {}
         for number, matcher in enumerate(self.matchers):
-            self.first_number.setdefault(id(matcher), number)
+            self.first_number.setdefault((id(matcher), self.remaining[number]), number)
         self.batch = Batch(tuple(self.matchers), self.words, self.places)
         self.helpers: list[_Helper] = []
         self.process = os.getpid()
 
     @property
     def first_numbers(self) -> Collection[int]:
-        """The first number of each matcher."""
+        """The first number of each matcher with each number of tokens."""
         return self.first_number.values()
+
+    def is_plain(self, number: int) -> bool:
+        """Whether the batch can fill the row of this matcher."""
+        return _is_plain(self.matchers[number]) and self.remaining[number] is None
 
     @property
     def is_in_child(self) -> bool:
@@ -321,11 +344,14 @@ class _Rows:
             self.words[self.places[number]] = 0
 
     def fill_others(self, numbers: Iterable[int]) -> None:
-        """Fill the rows of matchers with a `fill_bitmask` of their own."""
+        """Fill the rows of matchers with a `fill_bitmask` of their own, or with a number of tokens."""
         for number in sorted(numbers):
             row = self.words[self.places[number]]
             try:
-                self.matchers[number].fill_bitmask(row)
+                if self.remaining[number] is None:
+                    self.matchers[number].fill_bitmask(row)
+                else:
+                    self.matchers[number].fill_bitmask(row, remaining=self.remaining[number])
             except Exception as error:  # an error of any kind must not stop the other rows
                 row[:] = 0
                 self.batch.errors[number] = error
@@ -336,7 +362,7 @@ class _Rows:
             self.batch.end_failed()
         errors = self.batch.errors
         for number, matcher in enumerate(self.matchers if len(self.first_number) < len(self.matchers) else ()):
-            source = self.first_number[id(matcher)]
+            source = self.first_number[id(matcher), self.remaining[number]]
             if source != number:
                 self.words[self.places[number]] = self.words[self.places[source]]
                 if source in errors:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .earley.errors import LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, SnapshotError
+from .earley.errors import (
+    BudgetError,
+    LimitError,
+    MatcherCancelledError,
+    MatcherInUseError,
+    RejectedTokenError,
+    SnapshotError,
+)
 from .grammar.errors import GrammarError
 from .trie.errors import EarleymaskError, VocabularyError
 
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchError",
+    "BudgetError",
     "EarleymaskError",
     "EmptyMaskError",
     "GrammarError",

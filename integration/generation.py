@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ..applying import apply_bitmask
 from ..arguments import as_grammars
-from ..bitmask import TOKENS_PER_WORD, allocate_bitmask, apply_bitmask, fill_bitmasks
+from ..bitmask import TOKENS_PER_WORD, allocate_bitmask, fill_bitmasks
 from ..earley import Matcher
 from ..errors import VocabularyError, empty_mask
 from ..trie import Vocabulary

@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ..applying import apply_bitmask
 from ..arguments import as_grammar
-from ..bitmask import allocate_bitmask, apply_bitmask
+from ..bitmask import allocate_bitmask
 from ..drafts import fill_draft_bitmasks
 from ..earley import Matcher
 from ..errors import empty_mask

@@ -61,6 +61,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
         eos_token_id: the ids that end a row, instead of the vocabulary's: those of
             `model.generation_config.eos_token_id`.
         threads: how many masks are made at the same time.
+        max_new_tokens: the number that `generate` is given, too. Then every sentence is finished within so many tokens,
+            EOS included (docs/serving.md, "Budgets"). None: an answer may be cut.
         temperatures: apply the temperatures of the grammar (the attribute `temperature` of its rules), each while the
             text of its rule is generated. They change the scores; 0 leaves only the most probable token. Meant for
             sampling with `temperature=1.0`, the default, because that temperature is applied as well. Not for beam
@@ -80,7 +82,10 @@ class GrammarLogitsProcessor(LogitsProcessor):
         eos_token_id: int | Sequence[int] | None = None,
         threads: int = 1,
         temperatures: bool = False,
+        max_new_tokens: int | None = None,
     ) -> None:
+        if max_new_tokens is not None and max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
         vocabulary = as_vocabulary(vocabulary)
@@ -91,6 +96,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         self.prompt_length = prompt_length
         self.threads = threads
         self.temperatures = temperatures
+        self.max_new_tokens = max_new_tokens
         # Rows of the same grammar share their histories, also if it is listed several times.
         distinct = list(dict.fromkeys(self.grammars))
         self._grammar_of = [distinct.index(each) for each in self.grammars]
@@ -111,7 +117,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         Raises:
             EmptyMaskError: the mask of some row is empty.
             RejectedTokenError: the ids after the prompt are not those that the masks allowed.
-            BatchError: the masks of some rows could not be made.
+            BatchError: the masks of some rows could not be made, for `BudgetError` if `max_new_tokens` are too few.
         """
         ids = input_ids.detach().cpu().numpy()
         if len(ids) != len(scores):
@@ -136,7 +142,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
         masks = np.empty((len(matchers), -(-self.vocabulary.size // 32)), np.int32)
         try:
-            fill_bitmasks(list(matchers.values()), masks, threads=self.threads)
+            fill_bitmasks(
+                list(matchers.values()), masks, threads=self.threads, remaining=[self._left(key) for key in matchers]
+            )
         except BatchError as error:
             of_mask = [first_row[key] for key in matchers]
             raise BatchError({of_mask[at]: each for at, each in error.errors.items()}) from error.__cause__
@@ -150,6 +158,10 @@ class GrammarLogitsProcessor(LogitsProcessor):
                 if temperature is not None:
                     masked[row] = _tempered(masked[row], temperature)
         return masked
+
+    def _left(self, key: RowKey) -> int | None:
+        """Return how many tokens may still come after a history; None for any number."""
+        return None if self.max_new_tokens is None else max(self.max_new_tokens - len(key[1]) // KEY_BYTES, 0)
 
     def _find_prompt(self, ids: npt.NDArray[np.integer[Any]]) -> int:
         """Return the length of the prompts. In the first call of a generation, remember them.

@@ -205,6 +205,8 @@ class SchemaLoader:
         self.engine.set_doubtful(self.doubtful, doubtful_nodes)
         self.algebra.engines.append(ref(self.engine))
         self.engine.add_explainer(self)
+        if self.algebra.repeats_items:
+            self.engine.refuse_budgets("the schema has a `uniqueItems` that must not hold")
         return symbol
 
     def surrounded(self, symbol: int) -> list[list[int]]:

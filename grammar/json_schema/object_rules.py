@@ -435,7 +435,7 @@ class ObjectRules:
         if node is None:
             return []
         engine = self.loader.engine
-        key = engine.add_followed("key", node, ObjectRules.follow_listed, self, listed, after, kind=NAMES)
+        key = engine.add_followed("key", node, ObjectRules.follow_listed, self, listed, after, kind=NAMES, varies=True)
         # What follows any of the names: any of their values, and the members that may follow if none has been written.
         parts = listed.any_value(), self.symbol(after)
         return [[key, engine.add_lazy("rest", tuple, (parts,), witness=parts)]]

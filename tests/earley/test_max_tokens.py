@@ -14,31 +14,10 @@ from earleymask import Constraint, Limits
 from earleymask.earley import Matcher
 from earleymask.grammar import Grammar, GrammarError
 from earleymask.trie import Vocabulary
-from support.budget_twin import LETTERS, Terminal, Twin
+from support.budget_twin import LETTERS, random_twin
 from support.effort import effort
 
-PATTERNS = ["a+", "[ab]+", "ab?", "b*a", "ab", "a*b", "a(ba)*b?", "(a|b)\\.?", "[ab.]+", "b"]
 WORDS = ["".join(letters) for n in (2, 3) for letters in product(LETTERS, repeat=n)]
-
-
-def random_twin(rng: random.Random) -> Twin:
-    names = ["start", "x", "y"][: rng.randint(1, 3)]
-    terminals = {}
-    for name in ["t", "u", "v"][: rng.randint(1, 3)]:
-        stop = rng.choice([".", "ab", "b.", "ba"]) if rng.random() < 0.25 else ""
-        pattern = rng.choice(["[ab]*", "[ab.]*", "a*"] if stop else PATTERNS)
-        terminals[name] = Terminal(pattern, rng.choice([0, 1, 1, 2, 2, 3]), stop)
-    rules = {
-        name: [
-            tuple(
-                rng.choice(list(terminals) if rng.random() < 0.6 else names)
-                for _ in range(rng.choice([0, 1, 1, 2, 2, 3]))
-            )
-            for _ in range(rng.randint(1, 3))
-        ]
-        for name in names
-    }
-    return Twin(rules, terminals, Terminal(rng.choice(["\\.", "a"])) if rng.random() < 0.3 else None)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -16,7 +17,7 @@ from support.tiny_model import tiny_tokenizer
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from earleymask import Constraint, EmptyMaskError, Grammar, RejectedTokenError, Vocabulary, VocabularyError  # noqa: E402
+from earleymask import BatchError, Constraint, EmptyMaskError, Grammar, RejectedTokenError, Vocabulary, VocabularyError  # noqa: E402
 from earleymask.integration.transformers import GrammarLogitsProcessor, model_vocabulary  # noqa: E402
 
 # Several threads do not help with models so small, and other test processes need them.
@@ -654,3 +655,23 @@ def test_generation_on_a_gpu(dtype: torch.dtype, tekken: Vocabulary) -> None:
     assert sum(text is not None for text in texts) > 40
     for text in filter(None, texts):
         oracle(RECORD).parse(text)
+
+
+@pytest.mark.parametrize("options", [{}, {"do_sample": False, "num_beams": 3}])
+def test_every_answer_is_complete_within_max_new_tokens(
+    tekken: Vocabulary, tekken_model: transformers.LlamaForCausalLM, options: dict[str, Any]
+) -> None:
+    """Names and notes may have any length: without a budget, hardly any text of a random model ends in time."""
+    grammar = Grammar.from_json_schema({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}})
+    for n in (9, 12, 20):
+        processor = GrammarLogitsProcessor(grammar, tekken, max_new_tokens=n)
+        for row in write(tekken_model, processor, [[5], [6, 7]], max_new_tokens=n, **options):
+            text = text_of(tekken, row)
+            assert text is not None and "a" in json.loads(text)
+
+
+def test_too_few_new_tokens_are_an_error(byte_model: transformers.LlamaForCausalLM) -> None:
+    with pytest.raises(BatchError, match="3 tokens may still come, and the sentence needs 4"):
+        write(byte_model, GrammarLogitsProcessor(ONE_SENTENCE, Vocabulary.bytes(), max_new_tokens=3), [[1]])
+    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
+        GrammarLogitsProcessor(ONE_SENTENCE, Vocabulary.bytes(), max_new_tokens=0)

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import accumulate, product
+from random import Random
 from typing import NamedTuple
 
 LETTERS = "ab."
+PATTERNS = ["a+", "[ab]+", "ab?", "b*a", "ab", "a*b", "a(ba)*b?", "(a|b)\\.?", "[ab.]+", "b"]
 MORE = 4  # how many letters are tried to complete a lexeme that has begun
 
 
@@ -134,3 +136,23 @@ class Twin:
         n = len(terminal.stop)
         found = [end - begin + n for end in spent if ends_within(terminal, text[: end - begin], n)]
         return min(found, default=1000)
+
+
+def random_twin(rng: Random) -> Twin:
+    names = ["start", "x", "y"][: rng.randint(1, 3)]
+    terminals = {}
+    for name in ["t", "u", "v"][: rng.randint(1, 3)]:
+        stop = rng.choice([".", "ab", "b.", "ba"]) if rng.random() < 0.25 else ""
+        pattern = rng.choice(["[ab]*", "[ab.]*", "a*"] if stop else PATTERNS)
+        terminals[name] = Terminal(pattern, rng.choice([0, 1, 1, 2, 2, 3]), stop)
+    rules = {
+        name: [
+            tuple(
+                rng.choice(list(terminals) if rng.random() < 0.6 else names)
+                for _ in range(rng.choice([0, 1, 1, 2, 2, 3]))
+            )
+            for _ in range(rng.randint(1, 3))
+        ]
+        for name in names
+    }
+    return Twin(rules, terminals, Terminal(rng.choice(["\\.", "a"])) if rng.random() < 0.3 else None)

@@ -1,0 +1,467 @@
+"""Budgets of tokens: how many a sequence still needs, and the masks of sequences that have only so many left.
+
+The slow twin (`finishing_twin`) tries all sequences of tokens. In a vocabulary of single bytes, numbers and masks equal
+its own. Elsewhere they keep to it: never too few tokens, never a token too many, and no walk is ever stuck.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from campaign.demands import make_rules, make_tight_rules
+from campaign.schema_random import random_schema
+from earleymask import BatchError, BudgetError, LimitError, Matcher, Vocabulary, fill_bitmasks
+from earleymask.grammar import Grammar, GrammarError
+from support import commit_twin, vocabularies
+from support.budget_twin import random_twin
+from support.effort import effort
+from support.exhaustive import lark_text, random_grammar
+from support.finishing_twin import allowed_within, by_tokens, fewest
+from support.lexemes import Definition
+from support.schema_oracle import Oracle
+from support.strategies import make_grammar, make_pattern, patterns
+
+BYTES = Vocabulary.bytes()
+AB = Vocabulary.from_tokens([b"a", b"b", b"</s>"], eos_token_id=2)
+WORDS = Vocabulary.from_tokens([b"a", b"b", b"aa", b"ab", b"bab", b"abba", b"</s>"], eos_token_id=6)
+MOST = 7
+"""The most tokens of an ending that the twin looks for."""
+
+
+def row_for(vocabulary: Vocabulary) -> np.ndarray:
+    return np.zeros(-(-vocabulary.size // 32), np.int32)
+
+
+def within(matcher: Matcher, n: int) -> list[int]:
+    """Return the tokens that the mask for `n` tokens allows."""
+    row = row_for(matcher.vocabulary)
+    matcher.fill_bitmask(row, remaining=n)
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    return [int(token) for token in np.flatnonzero(bits)]
+
+
+def places(matcher: Matcher, rng: Random, n: int) -> Iterator[Matcher]:
+    """Yield the matcher's places along a random walk of at most `n` tokens."""
+    for _ in range(n):
+        yield matcher
+        allowed = np.flatnonzero(matcher.mask()).tolist()
+        if not allowed:
+            return
+        matcher = matcher.fork()
+        matcher.accept(rng.choice(allowed))
+        if matcher.is_finished():
+            yield matcher
+            return
+
+
+def finish(matcher: Matcher, n: int, rng: Random) -> bytes:
+    """Choose tokens at random, of which `n` may come, until the sequence has ended. Return its text.
+
+    On the way: the masks are parts of those without a budget, and some token leaves one token less than is needed.
+    """
+    matcher = matcher.fork()
+    n_written = 0
+    while not matcher.is_finished():
+        needed = matcher.tokens_to_finish()
+        assert 0 < needed <= n - n_written
+        tight = within(matcher, needed)
+        assert tight, f"none of {needed} tokens is allowed"
+        allowed = within(matcher, n - n_written)
+        assert set(tight) <= set(allowed) <= set(np.flatnonzero(matcher.mask()).tolist())
+        assert matcher.accept(rng.choice(allowed))
+        n_written += 1
+    assert n_written <= n
+    return b"".join(matcher.vocabulary.token_bytes(token) for token in matcher.tokens)
+
+
+def loads(load: Callable[[], Grammar]) -> Grammar | None:
+    """Return a grammar, or None if it has no sentence or is refused."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return load()
+        except (GrammarError, LimitError):
+            return None
+
+
+# ---- numbers that are known beforehand ----
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "needed"),
+    [
+        ('start: "abc"', "", 4),
+        ('start: "abc"', "ab", 2),
+        ('start: "(" start ")" | "x"', "(((", 5),
+        ('start: "a"* "b"?', "", 1),
+        ("start: /[a-z]{3,5}/", "a", 3),
+        ('start: A B\nA: /a+b/\nB: "xyz"\n%ignore / +/', "aa ", None),
+        ('start: A B\nA: /a+b/\nB: "xyz"\n%ignore / +/', "aab  ", 4),
+        ('start: "é"', "", 3),
+        ("start: /[^x]/", "\xc3", 2),
+        ('start: "x" (start start)? ";"', "xx", 5),
+        # Of two readings the shorter one: `ab` may be a whole `T`, or the beginning of a `U`.
+        ('start: T | U "!"\nT: /ab/\nU: /abcdef/', "ab", 1),
+        ('start: T | U "!"\nT: /ab/\nU: /abcdef/', "abc", 5),
+    ],
+)
+def test_the_number_of_tokens_is_that_of_the_shortest_ending(source: str, text: str, needed: int | None) -> None:
+    matcher = Matcher(Grammar.from_lark(source), BYTES)
+    for byte in text.encode("latin-1"):
+        if not matcher.accept(byte):
+            assert needed is None
+            return
+    assert needed is not None
+    assert matcher.tokens_to_finish() == needed
+
+
+def test_tokens_of_several_bytes_count_as_one() -> None:
+    grammar = Grammar.from_lark('start: "abba" "b"')
+    assert Matcher(grammar, AB).tokens_to_finish() == 6
+    assert Matcher(grammar, WORDS).tokens_to_finish() == 3  # abba, b, EOS
+
+
+def test_a_schema_needs_what_is_required_of_it() -> None:
+    schema = {
+        "properties": {"name": {"type": "string", "minLength": 2}, "tags": {"type": "array"}, "not": {"type": "null"}},
+        "required": ["name", "tags"],
+        "type": "object",
+    }
+    matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
+    assert matcher.tokens_to_finish() == len('{"name":"  ","tags":[]}') + 1
+    for byte in b'{"name": "Jo", "tags": [':
+        assert matcher.accept(byte)
+    assert matcher.tokens_to_finish() == len("]}") + 1
+
+
+def test_keys_that_may_not_repeat_are_counted_as_they_must_be_written() -> None:
+    """Two members are required, and an object has no key twice: the second key has a letter."""
+    schema = {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}}
+    matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
+    assert matcher.tokens_to_finish() == len('{"":0,"x":0}') + 1
+    for byte in b'{"':
+        assert matcher.accept(byte)
+    assert matcher.tokens_to_finish() == len('":0,"x":0}') + 1
+
+
+def test_a_finished_sequence_needs_nothing() -> None:
+    matcher = Matcher(Grammar.from_lark('start: "a"'), AB)
+    assert matcher.accept(0) and matcher.tokens_to_finish() == 1
+    assert matcher.accept(2) and matcher.tokens_to_finish() == 0
+    assert within(matcher, 0) == [2]
+
+
+# ---- the twin ----
+
+
+def test_numbers_and_masks_equal_the_twin_in_random_grammars() -> None:
+    rng = Random(1)
+    n_masks = n_narrower = 0
+    while n_masks < effort(300, 3000):
+        source = lark_text(random_grammar(rng))
+        grammar = loads(lambda source=source: Grammar.from_lark(source))  # type: ignore[misc]
+        if grammar is None:
+            continue
+        for matcher in places(Matcher(grammar, AB), rng, 5):
+            needed = fewest(matcher, MOST)
+            if needed is None:
+                assert matcher.tokens_to_finish() > MOST
+                break
+            assert matcher.tokens_to_finish() == needed, source
+            for n in range(needed, min(needed + 3, MOST + 1)):
+                allowed = within(matcher, n)
+                assert allowed == allowed_within(matcher, n), (source, matcher.tokens, n)
+                n_masks += 1
+                n_narrower += len(allowed) < matcher.mask().sum()
+    assert n_narrower > n_masks // 10
+
+
+def test_numbers_are_no_less_than_those_of_the_twin_with_longer_tokens() -> None:
+    rng = Random(2)
+    n_compared = n_equal = 0
+    while n_compared < effort(150, 1500):
+        source = lark_text(random_grammar(rng))
+        grammar = loads(lambda source=source: Grammar.from_lark(source))  # type: ignore[misc]
+        if grammar is None:
+            continue
+        for matcher in places(Matcher(grammar, WORDS), rng, 4):
+            needed = fewest(matcher, MOST - 2)
+            bound = matcher.tokens_to_finish()
+            if needed is None:
+                assert bound > MOST - 2
+                break
+            assert bound >= needed
+            allowed = within(matcher, bound)
+            assert allowed and set(allowed) <= set(allowed_within(matcher, bound))
+            n_compared += 1
+            n_equal += bound == needed
+    assert n_equal > n_compared // 2
+
+
+def test_budgets_of_rules_are_counted_in() -> None:
+    rng = Random(3)
+    letters = Vocabulary.from_tokens([b"a", b"b", b".", b"</s>"], eos_token_id=3)
+    n_masks = 0
+    while n_masks < effort(80, 800):
+        source = random_twin(rng).lark_text()
+        grammar = loads(lambda source=source: Grammar.from_lark(source))  # type: ignore[misc]
+        if grammar is None:
+            continue
+        for matcher in places(Matcher(grammar, letters), rng, 4):
+            needed = fewest(matcher, 5, by_tokens)
+            if needed is None:
+                assert matcher.tokens_to_finish() > 5
+                break
+            assert matcher.tokens_to_finish() == needed, source
+            assert within(matcher, needed) == allowed_within(matcher, needed, by_tokens), (source, matcher.tokens)
+            n_masks += 1
+
+
+@pytest.mark.parametrize("make", [make_rules, make_tight_rules])
+def test_lookaheads_are_counted_in(make: Callable[[Random], Any]) -> None:
+    """The shortest text may be one that a lookahead refuses."""
+    rng = Random(4)
+    n_masks = 0
+    while n_masks < effort(40, 400):
+        source = Definition(*make(rng)).text()
+        grammar = loads(lambda source=source: Grammar.from_lark(source))  # type: ignore[misc]
+        if grammar is None:
+            continue
+        for matcher in places(Matcher(grammar, BYTES), rng, 3):
+            needed = matcher.tokens_to_finish()
+            if needed > 4:
+                break
+            assert fewest(matcher, needed) == needed, source
+            n_masks += 1
+            if needed < 4:
+                assert within(matcher, needed) == allowed_within(matcher, needed), (source, matcher.tokens)
+
+
+# ---- walks under a budget ----
+
+
+@pytest.mark.parametrize("name", ["bytes", "tekken"])
+def test_random_walks_end_in_time(name: str) -> None:
+    """Grammars of all kinds: the text is a sentence when the last token is EOS, however tight the budget."""
+    vocabulary = BYTES if name == "bytes" else vocabularies.load(name)
+    rng = Random(5)
+    makers: list[Callable[[], Grammar]] = [
+        lambda: Grammar.from_lark(make_grammar(rng, plain=name != "bytes").text),
+        lambda: Grammar.from_lark(commit_twin.lark_text(commit_twin.random_grammar(rng))),
+        lambda: Grammar.from_lark(Definition(*make_rules(rng)).text()),
+        lambda: Grammar.from_lark(random_twin(rng).lark_text()),
+        lambda: Grammar.from_regex(make_pattern(rng, 3)),
+    ]
+    for number in range(effort(100, 1000) if name == "bytes" else effort(25, 250)):
+        grammar = loads(makers[number % len(makers)])
+        if grammar is None:
+            continue
+        matcher = Matcher(grammar, vocabulary)
+        needed = matcher.tokens_to_finish()
+        for more in (0, rng.choice([1, 2, 5]), rng.choice([10, 30])):
+            finish(matcher, needed + more, rng)
+
+
+@pytest.mark.parametrize("name", ["bytes", "llama3"])
+def test_documents_of_random_schemas_are_complete_and_valid(name: str) -> None:
+    vocabulary = BYTES if name == "bytes" else vocabularies.load(name)
+    rng = Random(6)
+    n_walks = 0
+    for number in range(effort(150, 2000) if name == "bytes" else effort(40, 1000)):
+        _, schema = random_schema(7, number, "2020-12")
+        grammar = loads(lambda schema=schema: Grammar.from_json_schema(schema))  # type: ignore[misc]
+        if grammar is None:
+            continue
+        oracle = Oracle(schema)
+        matcher = Matcher(grammar, vocabulary)
+        try:
+            needed = matcher.tokens_to_finish()
+        except BudgetError as error:
+            if "`uniqueItems` that must not hold" in str(error):
+                continue
+            raise
+        for more in (0, rng.choice([1, 3, 10, 40])):
+            text = finish(matcher, needed + more, rng).decode()
+            assert oracle.accepts(text), (schema, text)
+            n_walks += 1
+    assert n_walks > 40
+
+
+@settings(deadline=None, max_examples=effort(30, 300))
+@given(patterns(lazy=True), st.integers(0, 20), st.randoms(use_true_random=False))
+def test_patterns_are_matched_in_time(pattern: str, more: int, rng: Random) -> None:
+    grammar = loads(lambda: Grammar.from_regex(pattern))
+    if grammar is None:
+        return
+    matcher = Matcher(grammar, BYTES)
+    text = finish(matcher, matcher.tokens_to_finish() + more, rng)
+    assert Matcher(grammar, BYTES).validate([*text, 256]) == len(text) + 1
+
+
+_VALUES = st.recursive(
+    st.sampled_from([{"type": "integer"}, {"type": "string", "minLength": 1}, {"enum": ["on", "off"]}, True]),
+    lambda inner: st.one_of(
+        st.fixed_dictionaries({"type": st.just("array"), "items": inner, "minItems": st.integers(0, 2)}),
+        st.builds(
+            lambda names, value, required, other: {
+                "type": "object",
+                "properties": dict.fromkeys(names, value),
+                "required": names[:required],
+                "additionalProperties": other,
+            },
+            st.lists(st.sampled_from(["a", "b", "long name"]), unique=True),
+            inner,
+            st.integers(0, 3),
+            st.sampled_from([False, True, {"type": "null"}]),
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None, max_examples=effort(30, 300))
+@given(_VALUES, st.integers(0, 20), st.randoms(use_true_random=False))
+def test_documents_of_nested_schemas_are_valid(schema: Any, more: int, rng: Random) -> None:
+    matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
+    assert Oracle(schema).accepts(finish(matcher, matcher.tokens_to_finish() + more, rng).decode())
+
+
+def test_objects_of_a_thousand_names_end_in_time() -> None:
+    """The name of a member decides which value follows, and some values are long."""
+    names = {f"n{k}": {"type": "string", "minLength": k % 50} for k in range(1100)}
+    schema = {"type": "object", "properties": names, "minProperties": 2, "additionalProperties": False}
+    rng = Random(8)
+    matcher = Matcher(Grammar.from_json_schema(schema), vocabularies.load("tekken"))
+    for more in (0, 5, 20, 40, 80):
+        text = finish(matcher, matcher.tokens_to_finish() + more, rng).decode()
+        assert Oracle(schema).accepts(text), text
+
+
+def test_items_that_must_not_all_differ_are_refused_by_name() -> None:
+    grammar = Grammar.from_json_schema({"type": "array", "not": {"uniqueItems": True}})
+    matcher = Matcher(grammar, BYTES)
+    with pytest.raises(BudgetError, match="the schema has a `uniqueItems` that must not hold; give no budget"):
+        matcher.fill_bitmask(row_for(BYTES), remaining=100)
+    matcher.fill_bitmask(row_for(BYTES))
+
+
+def test_tool_calls_between_text_end_in_time() -> None:
+    """`commit` demands that what begins as a call is one; and the rule of the text has a budget of its own."""
+    source = """
+        start: (text | tool)*
+        text: /(.|\\n)+/
+        tool[commit]: "<tool>" %json {"type": "object", "required": ["city"], "properties": {"city": true}} "!"
+    """
+    for text in (source, source.replace("text: ", "text[max_tokens=9]: ")):
+        matcher = Matcher(Grammar.from_lark(text), vocabularies.load("tekken"))
+        assert matcher.tokens_to_finish() == 1
+        rng = Random(9)
+        texts = [matcher.vocabulary.token_bytes(token) for token in range(matcher.vocabulary.size)]
+        for byte in b"<tool>":
+            assert matcher.accept(texts.index(bytes([byte])))
+        needed = matcher.tokens_to_finish()
+        assert needed == len('{"city":0}!') + 1
+        for more in (0, 4, 20):
+            assert b'"city"' in finish(matcher, needed + more, rng)
+
+
+# ---- special tokens ----
+
+
+def test_special_tokens_and_sets_of_ids_are_counted() -> None:
+    vocabulary = Vocabulary.from_tokens(
+        [b"a", b"b", b"", b"", b""], eos_token_id=4, special_token_ids=[2, 3], special_tokens={"<|x|>": 2, "<|y|>": 3}
+    )
+    matcher = Matcher(Grammar.from_lark('start: <|x|> "a" | <[3]> "aaa"'), vocabulary)
+    assert matcher.tokens_to_finish() == 3 == fewest(matcher, 5, by_tokens)
+    assert within(matcher, 3) == [2] == allowed_within(matcher, 3, by_tokens)
+    assert within(matcher, 5) == [2, 3] == allowed_within(matcher, 5, by_tokens)
+    matcher.accept(3)
+    assert matcher.tokens_to_finish() == 4
+
+
+def test_an_eos_token_that_the_grammar_names_ends_the_sequence() -> None:
+    vocabulary = Vocabulary.from_tokens(
+        [b"a", b"", b""], eos_token_id=[1, 2], special_token_ids=[1, 2], special_tokens={"<|e|>": 1, "<|f|>": 2}
+    )
+    matcher = Matcher(Grammar.from_lark('start: "a" <|e|> | "a" <|f|> "a"'), vocabulary)
+    rng = Random(0)
+    for n in range(matcher.tokens_to_finish(), 6):
+        finish(matcher, n, rng)
+
+
+# ---- errors, batches ----
+
+
+def test_too_few_tokens_are_an_error_that_changes_nothing() -> None:
+    matcher = Matcher(Grammar.from_lark('start: "abc"'), BYTES)
+    row = row_for(BYTES)
+    with pytest.raises(BudgetError, match="3 tokens may still come, and the sentence needs 4") as caught:
+        matcher.fill_bitmask(row, remaining=3)
+    assert (caught.value.remaining, caught.value.needed) == (3, 4)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (copy.remaining, copy.needed, str(copy)) == (3, 4, str(caught.value))
+    assert matcher.n_tokens == 0 and matcher.error is None
+    assert within(matcher, 4) == [ord("a")]
+    with pytest.raises(ValueError, match="remaining must not be negative, got -1"):
+        matcher.fill_bitmask(row, remaining=-1)
+    with pytest.raises(TypeError):
+        matcher.fill_bitmask(row, remaining="4")  # type: ignore[arg-type]
+    matcher.fill_bitmask(row, "end", 3)
+    assert isinstance(matcher.error, BudgetError) and matcher.tokens_to_finish() == 0
+    assert row.view(np.uint32)[256 // 32] == 1
+
+
+def test_a_vocabulary_without_the_bytes_is_named() -> None:
+    matcher = Matcher(Grammar.from_lark('start: "abc"'), AB)
+    with pytest.raises(BudgetError, match="no token for any of 254 bytes") as caught:
+        matcher.tokens_to_finish()
+    assert caught.value.needed is None
+    # Tokens of several bytes may spell what single ones do not.
+    pairs = Vocabulary.from_tokens([b"ab", b"c", b"</s>"], eos_token_id=2)
+    assert Matcher(Grammar.from_lark('start: "abc" | "c"~4 "b"'), pairs).tokens_to_finish() == 3
+
+
+def test_budgets_of_a_batch() -> None:
+    matcher = Matcher(Grammar.from_lark('start: "a"* "b"'), BYTES)
+    others = [matcher.fork(), matcher.fork()]
+    rows = np.zeros((5, 9), np.int32)
+    fill_bitmasks([matcher, None, others[0], matcher, others[1]], rows, remaining=[2, None, None, 3, 2])
+    expected = row_for(BYTES)
+    for at, n in ((0, 2), (3, 3), (4, 2)):
+        matcher.fill_bitmask(expected, remaining=n)
+        assert (rows[at] == expected).all()
+    matcher.fill_bitmask(expected)
+    assert (rows[2] == expected).all() and (rows[1] == -1).all()
+    assert within(matcher, 2) == [ord("b")]
+    with pytest.raises(ValueError, match="one entry for each of the 5 matchers, got 1"):
+        fill_bitmasks([matcher, None, *others, matcher], rows, remaining=[1])
+    with pytest.raises(ValueError, match=r"remaining\[1\] must not be negative"):
+        fill_bitmasks(others, rows, remaining=[None, -1])
+    with pytest.raises(BatchError, match="BudgetError") as caught:
+        fill_bitmasks(others, rows, remaining=[1, 2])
+    assert list(caught.value.errors) == [0] and not rows[0].any() and rows[1].any()
+    fill_bitmasks(others, rows, remaining=[1, 2], on_error="end")
+    assert isinstance(others[0].error, BudgetError) and others[1].error is None
+
+
+def test_what_is_known_survives_collections() -> None:
+    """Rows and positions get other numbers when a chart is collected, regex nodes when a grammar forgets."""
+    matcher = Matcher(Grammar.from_lark('start: "[" (start ("," start)*)? "]"'), BYTES)
+    assert matcher.tokens_to_finish() == 3
+    for depth in range(1, effort(400, 4000)):
+        assert matcher.accept(ord("["))
+        matcher.mask()
+        if depth % 40 == 0:
+            assert matcher.tokens_to_finish() == depth + 1
+            assert within(matcher, depth + 1) == [ord("]")]
+    assert matcher.stats()["collections"] or matcher.stats()["rows"] < 10_000
