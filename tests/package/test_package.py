@@ -44,7 +44,7 @@ ALLOWED_IN_GRAMMAR = {
     # `tags` leaves it to `lark/embedded` to lay out what Lark grammars within a structural tag ignore.
     "tags": {"model", "regex", "json_schema", "arguments", "gbnf", "lark"},
     "within": {"regex", "gbnf", "tags", "lark"},
-    "tools": {"json_schema"},
+    "tools": {"json_schema", "arguments"},
     "grammar": {"model", "regex", "json", "gbnf", "json_schema", "lark", "tags", "tools", "within"},
 }
 # The only circles of imports, one string of modules each, named below the package. Two modules that import each other

@@ -6,10 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from earleymask import Grammar, GrammarError
 from earleymask import tools as T
+from earleymask.grammar.arguments.styles import STYLES
 from earleymask.grammar.tools.arguments import find as find_notation
 from earleymask.grammar.tools.style import fields
 
@@ -57,16 +55,6 @@ ENDS = [
 ENDS += ["</｜DSML｜parameter>", "</｜DSML｜ parameter>", "<|call|>"]
 """Texts that end strings in some notations, which cannot write strings with them."""
 NAMES = ["a", "city", "n_days", "x1", "Unit", "options", "kebab-case", "q"]
-
-
-def grammar_of(*arguments: Any, **options: Any) -> Grammar:
-    """Return `Grammar.from_tools` of the arguments; skip the test if structural tags lack the notation of the style."""
-    try:
-        return Grammar.from_tools(*arguments, **options)
-    except GrammarError as error:
-        if error.message.startswith("there is no style"):
-            pytest.skip(f"structural tags have no arguments in this style: {error.message}")
-        raise
 
 
 def random_schema(rng: random.Random, depth: int = 0, plain: bool = False) -> dict[str, Any]:
@@ -164,13 +152,10 @@ def macros(style: T.Style, tools: list[dict[str, Any]]) -> list[str]:
     """Return texts that a walk tries now and then, so that it comes to an end: pieces of templates, and punctuation."""
     found = ['"', '"', "}", "]", "0", "1", ",", ", ", ": ", "a", "true", "null", "{", "[", "</", ">", "\n"]
     templates = [*style.calls, style.section, style.reasoning, style.content, style.custom, style.preamble]
-    notation = find_notation(style.arguments)
-    templates.append(getattr(notation, "template", ""))
-    templates.append(getattr(notation, "quote", ""))
-    if style.arguments == "cohere_xml":
-        templates += ["</cofl:value>", '" type="raw">', '" type="json">', '<cofl:value name="']
-    if style.arguments == "minimax_m3_xml":
-        templates += ["]<]minimax[>[</${key}>", "]<]minimax[>[<${key}>", "]<]minimax[>[</item>"]
+    templates.append(getattr(find_notation(style.arguments), "quote", ""))
+    row = STYLES.get(style.arguments)
+    if row is not None:
+        found += [text for text in (*row.texts(), row.end_of(row.item_name)) if text]
     for template in templates:
         found += [part for part in fields(template)[::2] if part]
     for tool in tools:

@@ -10,7 +10,6 @@ import pytest
 
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from earleymask import tools as T
-from support.tool_requests import grammar_of
 
 VOCABULARY = Vocabulary.bytes()
 LARK = r"""
@@ -57,7 +56,7 @@ def accepts(grammar: Grammar, text: str) -> bool:
 
 @pytest.mark.parametrize("style", T.style_names())
 def test_the_grammar_of_a_custom_tool_is_enforced_and_its_text_read(style: str) -> None:
-    grammar = grammar_of(TOOLS, style, "required")
+    grammar = Grammar.from_tools(TOOLS, style, "required")
     for call in RIGHT:
         text = T.render([call], style, tools=TOOLS)
         assert accepts(grammar, text), text
@@ -74,7 +73,7 @@ def test_both_shapes_of_a_grammar() -> None:
             "custom": {"name": "c", "format": {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}},
         },
     ):
-        grammar = grammar_of([custom], "mistral", "c")
+        grammar = Grammar.from_tools([custom], "mistral", "c")
         assert accepts(grammar, '[TOOL_CALLS]c[ARGS]{"input": "aa"}')
         assert not accepts(grammar, '[TOOL_CALLS]c[ARGS]{"input": ""}')
         assert pickle.loads(pickle.dumps(grammar)) == grammar

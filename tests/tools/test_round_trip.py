@@ -12,7 +12,7 @@ import pytest
 
 from earleymask import Grammar, Matcher, Vocabulary, allocate_bitmask
 from earleymask import tools as T
-from support.tool_requests import grammar_of, macros, random_message, random_tools, walk
+from support.tool_requests import macros, random_message, random_tools, walk
 
 VOCABULARY = Vocabulary.bytes()
 EOS = 256
@@ -123,7 +123,7 @@ def test_the_grammar_allows_what_the_choice_allows(style: str) -> None:
     for choice in ("auto", "none", "required", "f"):
         for parallel in (True, False):
             for reasoning in (None, "auto", "think") if found.reasoning else (None,):
-                grammar = grammar_of(tools, style, choice, parallel=parallel, reasoning=reasoning)
+                grammar = Grammar.from_tools(tools, style, choice, parallel=parallel, reasoning=reasoning)
                 for message in messages:
                     n = len(message.calls)
                     allowed = message.reasoning is None if reasoning is None else True
@@ -154,7 +154,7 @@ def test_the_grammar_refuses_wrong_calls(style: str) -> None:
         "additionalProperties": False,
     }
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
-    grammar = grammar_of(tools, style, "required")
+    grammar = Grammar.from_tools(tools, style, "required")
     text = T.render([T.ToolCall("f", {"n": 1, "w": "red"})], style)
     assert accepts(grammar, text)
     for call in (
@@ -184,7 +184,7 @@ def test_walks_through_masks_are_read_as_valid_calls(style: str) -> None:
         choice = rng.choice(["required", "auto", inner[0]["name"]])
         parallel = rng.random() < 0.7
         reasoning: Any = rng.choice([None, "auto", "think"]) if found.reasoning else None
-        grammar = grammar_of(tools, style, choice, parallel=parallel, reasoning=reasoning, whitespace="spaced")
+        grammar = Grammar.from_tools(tools, style, choice, parallel=parallel, reasoning=reasoning, whitespace="spaced")
         text = walked(rng, grammar, [word.encode() for word in macros(found, tools)])
         if text is None:
             continue

@@ -19,15 +19,7 @@ def find(name: str) -> Notation:
         from .gemma import FUNCTION_GEMMA, GEMMA
 
         return GEMMA if name == "gemma" else FUNCTION_GEMMA
-    if name == "cohere_xml":
-        from .cohere import COHERE
-
-        return COHERE
-    if name == "minimax_m3_xml":
-        from .minimax_m3 import MINIMAX_M3
-
-        return MINIMAX_M3
-    from .parameters import NOTATIONS
+    from .tagged import NOTATIONS
 
     if name not in NOTATIONS:
         raise ValueError(f"there is no notation of arguments {name!r}")

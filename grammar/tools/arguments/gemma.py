@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError
 from .source import Source, json_text, literal, member_text, starts_with, until, white
-from .typed import resolved
 
 if TYPE_CHECKING:
     from .notation import Reading
@@ -66,7 +65,7 @@ class GemmaText:
     def _form(self, schema: Any, root: Any, pointer: str, depth: int) -> Any:
         if depth > _DEEPEST:
             raise _refused("a recursive schema", pointer)
-        schema = resolved(schema, root)
+        schema = _resolved(schema, root)
         if not isinstance(schema, dict):
             raise _refused("a value of any type", pointer)
         depth += 1
@@ -126,7 +125,7 @@ class GemmaText:
         return full if least else _either([empty, full])
 
     def _members(self, schema: Any, root: Any, pointer: str, depth: int) -> Any:
-        schema = resolved(schema, root)
+        schema = _resolved(schema, root)
         _check(schema, {"type", "properties", "required", "additionalProperties"}, pointer)
         if isinstance(schema.get("additionalProperties"), dict):
             raise _refused("keys that the schema does not name", f"{pointer}/additionalProperties")
@@ -231,6 +230,22 @@ def _list_of(members: list[tuple[Any, bool]]) -> Any:
             none_yet = {"type": "optional", "content": here} if none_yet is None else _either([here, none_yet])
             after = [{"type": "optional", "content": with_comma}, *after]
     return _const("") if none_yet is None else none_yet
+
+
+def _resolved(schema: Any, root: Any) -> Any:
+    """Return the schema to which the `$ref` of a schema leads, if it is a pointer into the same document."""
+    for _ in range(_DEEPEST):
+        reference = schema.get("$ref") if isinstance(schema, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return schema
+        schema = root
+        for part in reference[1:].split("/")[1:]:
+            part = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(schema, list) and part.isdigit() and int(part) < len(schema):
+                schema = schema[int(part)]
+            else:
+                schema = schema.get(part, True) if isinstance(schema, dict) else True
+    return True
 
 
 def _check(schema: Any, known: set[str], pointer: str) -> None:
