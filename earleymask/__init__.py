@@ -5,8 +5,8 @@
 
 `Constraint` gives the mask after any sequence of tokens; `Matcher` follows one sequence; `fill_bitmasks` and
 `apply_bitmask` serve batches, and `start_bitmasks` fills them while a model computes. Call `prepare` once per
-vocabulary when a server starts, so that its first requests are fast. `GrammarLogitsProcessor` and `model_vocabulary`
-are for `transformers`; they are imported when first used.
+vocabulary when a server starts, so that its first requests are fast. `tools` reads and writes tool calls.
+`GrammarLogitsProcessor` and `model_vocabulary` are for `transformers`; they are imported when first used.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ from .prepare import prepare
 from .trie import Vocabulary, VocabularyWarning
 
 if TYPE_CHECKING:
+    from . import tools as tools
     from .earley.explanation import Explanation as Explanation
     from .integration.transformers import GrammarLogitsProcessor as GrammarLogitsProcessor
     from .integration.transformers import model_vocabulary as model_vocabulary
@@ -87,9 +88,12 @@ torch and transformers take seconds to import, and need not be installed."""
 if not TYPE_CHECKING:  # type checkers would take any name for one of this module
 
     def __getattr__(name: str) -> Any:
-        if name not in _LATE:
+        if name not in _LATE and name != "tools":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
+
+        if name == "tools":  # a module, which importing it makes an attribute
+            return import_module(".tools", __name__)
 
         try:
             found = getattr(import_module(f".{_LATE[name]}", __name__), name)

@@ -24,12 +24,23 @@ if TYPE_CHECKING:
     from ..trie import Vocabulary
     from .errors import Row
     from .json_schema.grammar import ReadSchema
-    from .json_schema.options import Draft, PropertyOrder, SchemaOptions, Spellings, StringEscapes, Whitespace
+    from .json_schema.options import (
+        Draft,
+        PropertyOrder,
+        SchemaOptions,
+        Spellings,
+        StringEscapes,
+        ToolOptions,
+        Whitespace,
+    )
     from .lark.embedded import Embedded
     from .lark.modules import Imported, Kept, Loader
     from .regex import Dialect
     from .source import GrammarWarning
     from .tags.grammar import ReadTags
+    from .tools.definitions import Strict
+    from .tools.style import Style
+    from .tools.tag import Reasoning
 
 _FORMAT = b"earleymask grammar 1\0"
 """Hashed first, so that a fingerprint changes when a later version reads the same text in another way."""
@@ -375,6 +386,59 @@ class Grammar:
         _check_size(len(spec) if isinstance(spec, (str, bytes)) else 0, limits)
         with loading(limits):
             return cls._of_read("structural_tag", read_tags(spec, vocabulary, schema_options(options), limits), limits)
+
+    @classmethod
+    def from_tools(
+        cls,
+        tools: Iterable[Any],
+        style: str | Style = "hermes",
+        tool_choice: Any = "auto",
+        *,
+        parallel: bool = True,
+        strict: Strict = True,
+        reasoning: Reasoning = None,
+        vocabulary: Vocabulary | None = None,
+        **options: Unpack[ToolOptions],
+    ) -> Grammar:
+        """Make a grammar of the messages in which a model answers or calls tools.
+
+        `earleymask.tools.parse` reads the calls of such a message; docs/tools.md describes the styles.
+
+        Args:
+            tools: the definitions: dicts of OpenAI's APIs, of functions and of custom tools with Lark or regex formats;
+                pydantic models; functions.
+            style: how the model writes calls: a name such as "qwen_3", or an `earleymask.tools.Style`.
+            tool_choice: "auto", "none", "required", the name of the tool that must be called, or a dict of OpenAI's
+                APIs, of type "function", "custom" or "allowed_tools".
+            parallel: whether a message may have several calls.
+            strict: whether the schemas of arguments are enforced. With "declared", only those of functions that say
+                `strict: true` are. Where a schema is not enforced, the arguments are any JSON object.
+            reasoning: None for none; "think" for a message that begins with reasoning; "auto" for one that may; "open"
+                if the prompt ends with the beginning of the reasoning.
+            vocabulary: as in `from_structural_tag`: with it, texts of the style that are special tokens may be written
+                as such.
+            options: those of `from_json_schema`, for arguments that are JSON, except `strict` and `registry`; and
+                `limits`.
+
+        Raises:
+            GrammarError: a definition is malformed or has something that cannot be enforced, the style cannot write
+                it, or `tool_choice` names no tool. It has the place (`pointer`), such as
+                `/tools/2/function/parameters/properties/city`.
+        """
+        from .tools.request import Request
+
+        makers: dict[str, Any] = {"lark": cls.from_lark, "regex": cls.from_regex}
+        limits = options.get("limits", DEFAULT)
+
+        def make(syntax: str, definition: str) -> Grammar:
+            made: Grammar = makers[syntax](definition, limits=limits)
+            return made
+
+        request = Request(tools, style, tool_choice, parallel, strict, reasoning, make)
+        try:
+            return cls.from_structural_tag(request.tag, vocabulary, **options)
+        except GrammarError as error:
+            raise request.placed(error) from None
 
     @classmethod
     def union(cls, *grammars: Grammar | str, vocabulary: Vocabulary | None = None, limits: Limits = DEFAULT) -> Grammar:

@@ -114,8 +114,8 @@ def _number_style_of(options: Options) -> NumberStyle:
 DEFAULT_OPTIONS = Options()
 
 
-class SchemaOptions(TypedDict, total=False):
-    """The keyword arguments of `Grammar.from_json_schema`, for type checkers."""
+class ToolOptions(TypedDict, total=False):
+    """The options of schemas that `Grammar.from_tools` takes, for type checkers."""
 
     property_order: PropertyOrder
     whitespace: Whitespace
@@ -131,12 +131,17 @@ class SchemaOptions(TypedDict, total=False):
     number_shift: int
     number_plain: bool | None
     number_exponents: bool | None
-    strict: bool
     format_assertion: bool
     draft: Draft
     closed: bool
-    registry: Any
     limits: Limits
+
+
+class SchemaOptions(ToolOptions, total=False):
+    """The keyword arguments of `Grammar.from_json_schema`, for type checkers."""
+
+    strict: bool
+    registry: Any
 
 
 _known: dict[tuple[Options, tuple[type, ...]], bool] = {}

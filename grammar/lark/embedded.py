@@ -176,7 +176,7 @@ class Embedded:
             for symbol in range(part.begin, part.end):
                 if owners[symbol] < 0:
                     owners[symbol] = index
-        ignored = [self.ignored(part.loader) for part in parts]
+        ignored = [self.ignored(part.loader, model.quoted.get(part.symbol)) for part in parts]
         wrapped: dict[int, int] = {}
         for (loader, _), use in self.uses.items():
             many = ignored[next(index for index, part in enumerate(parts) if part.loader is loader)]
@@ -198,8 +198,9 @@ class Embedded:
                 model.produce(start, rhs)
         return start
 
-    def ignored(self, loader: GrammarLoader | None) -> int | None:
-        """Return the symbol of a list of ignored lexemes, or None if the grammar ignores nothing."""
+    def ignored(self, loader: GrammarLoader | None, quoted: tuple[bool, bool] | None) -> int | None:
+        """Return the symbol of a list of ignored lexemes, or None if the grammar ignores nothing. `quoted`: how they
+        are spelled if the grammar stands within a JSON string."""
         if loader is None or not loader.parsed.ignored:
             return None
         trees: list[Node] = loader.parsed.ignored
@@ -211,6 +212,8 @@ class Embedded:
             symbol = self.model.terminal(name, loader.terminals.build(tree), (loader.top, tree))
             if self.model.attributes:
                 self.model.attributes[symbol] = RuleAttributes(is_ignored=True)
+            if quoted is not None:
+                self.model.quoted[symbol] = quoted
             self.model.produce(many, (many, symbol))
         return many
 

@@ -29,6 +29,7 @@ cdef class _Compiler:
     cdef run(self, start)
     @cython.locals(model=Model)
     cdef lower(self, symbol, Node tree)
+    cdef lower_quoted(self, symbol, Node tree)
     cpdef lower_part(self, symbol, Node tree, list contexts=*, bint lazily=*)
     @cython.locals(tree=Node, symbol=Py_ssize_t, kind=int)
     cdef lower_ignored(self)

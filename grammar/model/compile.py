@@ -173,9 +173,11 @@ class _Compiler:
 
     def lower(self, symbol: int, tree: Node) -> int:
         """Return the regex node of a terminal; note in `contexts` what it demands of the text after it."""
+        model = self.model
+        if model.quoted and symbol in model.quoted:
+            return self.lower_quoted(symbol, tree)
         if type(tree) is Literal and tree.text.isascii():  # most terminals
             return self.regexes.literal(tree.text.encode())
-        model = self.model
         tick()
         if model.limits is not DEFAULT:  # the front ends enforce the default limits
             limit = exceeded(tree, model.limits)
@@ -191,6 +193,21 @@ class _Compiler:
         if contexts:
             self.contexts[symbol] = contexts
         return node
+
+    def lower_quoted(self, symbol: int, tree: Node) -> int:
+        """Return the regex node of all spellings, within a JSON string, of the texts that a terminal matches."""
+        contexts: list[Context] = []
+        node = self.lower_part(symbol, tree, contexts)
+        if contexts:
+            raise self.model.error(
+                "a terminal that demands something of the text around it cannot stand within a JSON string",
+                symbol,
+                "write what follows into the rules",
+            )
+        try:
+            return self.regexes.escaped(node, *self.model.quoted[symbol])
+        except LimitError as error:
+            raise self.limit_error(error, symbol) from error
 
     def lower_part(self, symbol: int, tree: Node, contexts: list[Context] | None = None, lazily: bool = False) -> int:
         """Return the regex node of `tree`, which is all or a part of what `symbol` matches; errors name its place."""

@@ -23,6 +23,7 @@ cdef class Model:
     cdef public dict attributes
     cdef readonly dict commits
     cdef object _n_more_warnings
+    cdef readonly dict quoted
     cdef readonly dict helpers
     cdef readonly dict repeats
     cdef readonly list warnings

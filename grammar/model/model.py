@@ -98,6 +98,7 @@ class Model:
         "origins",
         "parameters",
         "productions",
+        "quoted",
         "repeats",
         "reporter",
         "token_sets",
@@ -126,6 +127,8 @@ class Model:
         self.parameters: Any = None  # of rules that have values: see `parametric`
         self.attributes: dict[int, Any] = {}  # by symbol: captures, budgets, temperatures, see `attributes`
         self.commits: dict[int, int] = {}  # by terminal that commits: the rule that begins with it, or the terminal
+        # By symbol within a JSON string: whether characters have their shortest spelling alone, and whether in ASCII.
+        self.quoted: dict[int, tuple[bool, bool]] = {}
         self.warnings: list[GrammarWarning] = []
         self._n_more_warnings = 0
         keep(self)

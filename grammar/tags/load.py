@@ -18,7 +18,7 @@ from ...earley._meter import keep, tick
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from ..model.attributes import Ending, RuleAttributes
 from ..model.compile import compile_model
-from ..model.model import Model, Symbols
+from ..model.model import SPECIAL, Model, Symbols
 from ..model.repetition import counted, group, optional, star
 from ..regex.ast import And, Chars, Concat, Literal, Node, Repeat
 from ..regex.codepoints import ALL
@@ -164,6 +164,40 @@ class TagLoader:
         except GrammarError as problem:
             problem.pointer = path
             raise
+
+    def read_json_string(self, format: Format) -> Symbols:
+        """Return the symbols of a JSON string whose text, without quotes and escapes, is of the format within.
+
+        Each terminal of that format stands for all spellings of its texts in JSON.
+        """
+        from ..json_schema.options import DEFAULT_OPTIONS, check
+
+        style = check(DEFAULT_OPTIONS._replace(**self.options)).style
+        model = self.model
+        before, begin = (self.terminals, self.excluded), len(model.kinds)
+        self.terminals, self.excluded = {}, ()
+        inside = self.read(format.value["content"], format.at("content"))
+        self.terminals, self.excluded = before
+        for symbol in range(begin, len(model.kinds)):
+            self.check_quoted(symbol, format.path)
+            model.quoted[symbol] = (style.shortest, style.ascii)
+        quote = self.literal('"', format.path)
+        return (quote, *inside, quote)
+
+    def check_quoted(self, symbol: int, path: str) -> None:
+        """Refuse what cannot be spelled within a JSON string."""
+        model = self.model
+        if symbol in model.makers:
+            what = "a JSON Schema"
+        elif model.kinds[symbol] == SPECIAL:
+            what = "a token of the vocabulary"
+        elif symbol in model.attributes or symbol in model.commits:
+            what = "a rule or terminal with attributes"
+        elif model.parameters is not None:
+            what = "a rule with a value"
+        else:
+            return
+        raise error(f"{what} cannot stand within a JSON string", path, "write its text as rules and terminals")
 
     def read_json_schema(self, format: Format) -> Symbols:
         options = self.options
@@ -594,16 +628,28 @@ class TagLoader:
 
         return Origin(self, path)
 
+    # The symbols of a Lark grammar within have a scope and a node of it in place of a pointer.
+
     def error(self, message: str, path: Any, hint: str | None = None) -> GrammarError:
+        if not isinstance(path, str):
+            found: GrammarError = path[0].error(message, path[1], hint)
+            return found
         return GrammarError(message, pointer=path, hint=hint)
 
     def limit_error(self, message: str, path: Any) -> GrammarLimitError:
+        if not isinstance(path, str):
+            found: GrammarLimitError = path[0].limit_error(message, path[1])
+            return found
         return GrammarLimitError(message, pointer=path)
 
     def regex_error(self, problem: RegexSyntaxError, path: Any) -> GrammarError:
-        return GrammarError(problem.message, pointer=path, hint=problem.hint)
+        return self.error(problem.message, path, problem.hint)
 
     def warning(self, message: str, path: Any) -> GrammarWarning:
+        if not isinstance(path, str):
+            parsed, at = path[0].place(path[1])
+            found: GrammarWarning = parsed.warning(message, at)
+            return found
         return GrammarWarning(message, None, None, pointer=path)
 
 

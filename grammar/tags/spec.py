@@ -21,6 +21,7 @@ FORMATS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "json_schema": (("json_schema",), ("style", "any_order", "max_whitespace_cnt", "excludes")),
     "grammar": (("grammar",), ()),
     "regex": (("pattern",), ()),
+    "json_string": (("content",), ()),
     "any_text": ((), ("excludes", "max_tokens", "max_chars")),
     "token": (("token",), ()),
     "exclude_token": ((), ("exclude_tokens",)),

@@ -44,7 +44,8 @@ ALLOWED_IN_GRAMMAR = {
     # `tags` leaves it to `lark/embedded` to lay out what Lark grammars within a structural tag ignore.
     "tags": {"model", "regex", "json_schema", "arguments", "gbnf", "lark"},
     "within": {"regex", "gbnf", "tags", "lark"},
-    "grammar": {"model", "regex", "json", "gbnf", "json_schema", "lark", "tags", "within"},
+    "tools": {"json_schema", "arguments"},
+    "grammar": {"model", "regex", "json", "gbnf", "json_schema", "lark", "tags", "tools", "within"},
 }
 # The only circles of imports, one string of modules each, named below the package. Two modules that import each other
 # cannot be read one after the other: add a circle here only with a reason, and shorten the list when one comes apart.

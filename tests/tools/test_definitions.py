@@ -1,0 +1,258 @@
+"""Definitions of tools and the choice among them: all shapes, and errors with their places."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from earleymask import Grammar, GrammarError, Matcher, Vocabulary
+from earleymask import tools as T
+
+VOCABULARY = Vocabulary.bytes()
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": CITY}}
+CUSTOM = {"type": "custom", "custom": {"name": "run"}}
+
+
+def accepts(grammar: Grammar, text: str) -> bool:
+    matcher = Matcher(grammar, VOCABULARY)
+    return all(matcher.accept(byte) for byte in text.encode()) and matcher.is_accepting()
+
+
+def written(name: str, arguments: Any) -> str:
+    return f'<tool_call>\n{{"name": "{name}", "arguments": {json.dumps(arguments)}}}\n</tool_call>'
+
+
+def weather(city: str, days: int = 1) -> None:
+    """A tool."""
+
+
+@dataclass
+class Search:
+    query: str
+
+
+def pydantic_model() -> Any:
+    pydantic = pytest.importorskip("pydantic")
+    return pydantic.create_model("Lookup", key=(int, ...))
+
+
+def test_definitions_in_all_shapes() -> None:
+    tools = [
+        WEATHER,
+        {"type": "function", "name": "flat", "parameters": CITY, "strict": True, "description": "..."},
+        {"name": "anthropic", "description": "...", "input_schema": CITY},
+        {"name": "mcp", "inputSchema": CITY, "annotations": {}},
+    ]
+    grammar = Grammar.from_tools(tools, tool_choice="required")
+    for name in ("weather", "flat", "anthropic", "mcp"):
+        assert accepts(grammar, written(name, {"city": "Oslo"}))
+        assert not accepts(grammar, written(name, {"city": 1}))
+    assert not accepts(grammar, written("other", {"city": "Oslo"}))
+
+
+def test_python_types_are_tools() -> None:
+    pytest.importorskip("pydantic")
+    grammar = Grammar.from_tools([weather, Search, pydantic_model()], tool_choice="required")
+    assert accepts(grammar, written("weather", {"city": "Oslo", "days": 2}))
+    assert accepts(grammar, written("weather", {"city": "Oslo"}))
+    assert not accepts(grammar, written("weather", {"days": 2}))
+    assert accepts(grammar, written("Search", {"query": "x"}))
+    assert accepts(grammar, written("Lookup", {"key": 5}))
+    assert not accepts(grammar, written("Lookup", {"key": "5"}))
+
+
+def test_a_function_without_parameters_has_none() -> None:
+    for parameters in ({}, {"parameters": None}):
+        grammar = Grammar.from_tools([{"type": "function", "function": {"name": "f", **parameters}}], "hermes", "f")
+        assert accepts(grammar, written("f", {}))
+        assert not accepts(grammar, written("f", {"a": 1}))
+
+
+@pytest.mark.parametrize(
+    ("strict", "declared", "enforced"),
+    [
+        (True, None, True),
+        (True, False, True),
+        ("declared", None, False),
+        ("declared", False, False),
+        ("declared", True, True),
+        (False, True, False),
+    ],
+)
+def test_strict_decides_which_schemas_are_enforced(strict: Any, declared: bool | None, enforced: bool) -> None:
+    function = {"name": "f", "parameters": CITY}
+    if declared is not None:
+        function["strict"] = declared
+    grammar = Grammar.from_tools([{"type": "function", "function": function}], "hermes", "f", strict=strict)
+    assert accepts(grammar, written("f", {"city": "Oslo"}))
+    assert accepts(grammar, written("f", {"town": 1})) is not enforced
+    assert not accepts(grammar, written("f", [1]))  # arguments are an object in any case
+
+
+FUNCTION = {"type": "function", "function": {"name": "search"}}
+TWO = [WEATHER, FUNCTION, CUSTOM]
+
+
+@pytest.mark.parametrize(
+    ("choice", "called"),
+    [
+        ("search", "search"),
+        ({"type": "function", "function": {"name": "search"}}, "search"),
+        ({"type": "function", "name": "search"}, "search"),
+        ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "search"}]}, "search"),
+        (
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "search"}}]},
+            },
+            "search",
+        ),
+    ],
+)
+def test_a_choice_of_tools(choice: Any, called: str) -> None:
+    grammar = Grammar.from_tools(TWO, "hermes", choice)
+    assert accepts(grammar, written(called, {}))
+    assert not accepts(grammar, written("weather", {"city": "Oslo"}))
+    assert not accepts(grammar, written("run", {"input": "x"}))
+    assert not accepts(grammar, "Hello")
+
+
+def test_choices_of_a_mode() -> None:
+    allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "run"}]}
+    for choice, answer, call in [
+        ("auto", True, True),
+        (None, True, True),
+        ("none", True, False),
+        ("required", False, True),
+        (allowed, True, True),
+    ]:
+        grammar = Grammar.from_tools(TWO, "hermes", choice)
+        assert accepts(grammar, "Hello") is answer
+        assert accepts(grammar, written("run", {"input": "x"})) is call
+        assert accepts(grammar, f"Hello\n{written('run', {'input': 'x'})}") is (answer and call)
+    assert not accepts(Grammar.from_tools(TWO, "hermes", allowed), written("search", {}))
+    nothing = Grammar.from_tools([], "hermes")
+    assert accepts(nothing, "Hello")
+    assert not accepts(nothing, "<tool_call>")
+
+
+WRONG = [
+    # tools, tool_choice, pointer, a part of the message, a part of the hint
+    ([WEATHER, 5], "auto", "/tools/1", "not int", None),
+    ([{"type": "function"}], "auto", "/tools/0/name", "needs a name", None),
+    ([{"type": "function", "function": []}], "auto", "/tools/0/function", "must be an object", None),
+    ([{"type": "function", "function": {"name": ""}}], "auto", "/tools/0/function/name", "needs a name", None),
+    ([{"type": "web_search"}], "auto", "/tools/0/type", "'web_search' is not supported", "custom"),
+    ([WEATHER, CUSTOM, WEATHER], "auto", "/tools/2/function/name", "two tools have the name 'weather'", "rename"),
+    (
+        [{"type": "function", "function": {"name": "f", "parameter": CITY}}],
+        "auto",
+        "/tools/0/function/parameter",
+        "unknown key",
+        "parameters",
+    ),
+    (
+        [{"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}],
+        "auto",
+        "/tools/0/function/parameters/type",
+        "arguments are an object",
+        "properties",
+    ),
+    (
+        [WEATHER, {"type": "function", "name": "f", "parameters": {"properties": {"a": {"type": "strin"}}}}],
+        "auto",
+        "/tools/1/parameters/properties/a/type",
+        "strin",
+        None,
+    ),
+    ([{"name": "f", "input_schema": {"minProperties": -1}}], "auto", "/tools/0/input_schema/minProperties", "", None),
+    ([{"type": "function", "function": {"name": 'a"b'}}], "auto", "/tools/0/function/name", "cannot write", "letters"),
+    ([{"type": "function", "name": "a b"}], "auto", "/tools/0/name", "cannot write ' '", "letters"),
+    ([{"type": "function", "name": "f", "strict": "yes"}], "auto", "/tools/0/strict", "true or false", None),
+    ([{"type": "custom", "name": "c", "format": {"type": "x"}}], "auto", "/tools/0/format", "format", None),
+    (
+        [{"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "ebnf", "definition": ""}}],
+        "auto",
+        "/tools/0/format/syntax",
+        "'lark' or 'regex'",
+        None,
+    ),
+    (
+        [
+            {
+                "type": "custom",
+                "custom": {
+                    "name": "c",
+                    "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: A"}},
+                },
+            }
+        ],
+        "auto",
+        "/tools/0/custom/format/grammar/definition",
+        "A",
+        None,
+    ),
+    ([WEATHER], "wether", "/tool_choice", "names 'wether', which is no tool", "did you mean weather?"),
+    ([WEATHER], {"type": "custom", "name": "weather"}, "/tool_choice/name", "not of type 'custom'", None),
+    ([WEATHER], {"type": "function", "function": {}}, "/tool_choice/function/name", "needs its name", None),
+    ([WEATHER], {"type": "file_search"}, "/tool_choice", "unknown tool_choice", "allowed_tools"),
+    ([], "required", "/tool_choice", "there is no tool to call", "none"),
+    (
+        [WEATHER],
+        {"type": "allowed_tools", "mode": "any", "tools": []},
+        "/tool_choice/mode",
+        "'auto' or 'required'",
+        None,
+    ),
+    ([WEATHER], {"type": "allowed_tools", "tools": ["x"]}, "/tool_choice/tools/0", "an allowed tool is", None),
+]
+
+
+@pytest.mark.parametrize(("tools", "choice", "pointer", "message", "hint"), WRONG)
+def test_errors_have_their_place(tools: Any, choice: Any, pointer: str, message: str, hint: str | None) -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_tools(tools, "hermes", choice)
+    assert caught.value.pointer == pointer
+    assert message in caught.value.message
+    assert f"#{pointer}" in str(caught.value)
+    if hint is not None:
+        assert caught.value.hint is not None
+        assert hint in caught.value.hint
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(GrammarError, match=r"no tool style 'hermez'[\s\S]*did you mean hermes"):
+        Grammar.from_tools([WEATHER], "hermez")
+    with pytest.raises(TypeError, match="tools must be a list"):
+        Grammar.from_tools(WEATHER)
+    with pytest.raises(ValueError, match="strict must be True, False or 'declared'"):
+        Grammar.from_tools([WEATHER], strict="all")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="reasoning must be None, 'think', 'auto' or 'open'"):
+        Grammar.from_tools([WEATHER], reasoning="yes")  # type: ignore[arg-type]
+    with pytest.raises(GrammarError, match="the style 'jamba' has no reasoning"):
+        Grammar.from_tools([WEATHER], "jamba", reasoning="think")
+    with pytest.raises(TypeError, match="takes no option 'colour'"):
+        Grammar.from_tools([WEATHER], colour=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="tool_choice must be a str or a dict"):
+        Grammar.from_tools([WEATHER], tool_choice=5)
+
+
+def test_names_of_styles() -> None:
+    assert T.find_style("Qwen-3.5").name == "qwen_3_5"
+    assert {T.find_style(name).name for name in T.style_names()} == set(T.style_names())
+    asked = "llama kimi kimi_k3 deepseek_r1 deepseek_v3_1 deepseek_v3_2 deepseek_v4 deepseek_v4_1 qwen_3 qwen_3_5 "
+    asked += "qwen_3_coder mimo harmony minimax minimax_m3 glm_4_7 cohere exaone hermes mistral gemma phi_4_mini"
+    assert set(asked.split()) <= set(T.style_names())
+
+
+def test_a_style_of_ones_own() -> None:
+    style = T.Style("mine", call="CALL ${name} ${arguments} END", between="\n")
+    grammar = Grammar.from_tools([WEATHER], style, "required")
+    text = T.render([T.ToolCall("weather", {"city": "Oslo"})], style)
+    assert text == 'CALL weather {"city": "Oslo"} END'
+    assert accepts(grammar, text)
+    assert T.parse(f"Hi {text}", style) == T.Message("Hi ", [T.ToolCall("weather", {"city": "Oslo"})])
