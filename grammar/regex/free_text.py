@@ -28,14 +28,20 @@ def without(strings: Iterable[str]) -> Node:
     return Not(Concat((ANY_TEXT, one_of(strings), ANY_TEXT))) if strings else ANY_TEXT
 
 
-def until(ends: Iterable[str], others: Iterable[str] = (), most: int | None = None) -> Node:
-    """Return the regex of the texts that end with one of `ends`, before which none of `ends` and `others` stands.
+def until(
+    ends: Iterable[str], others: Iterable[str] = (), most: int | None = None, excluded: Iterable[str] = ()
+) -> Node:
+    """Return the regex of the texts that end with one of `ends`, and in which none of `ends` and `others` is complete
+    before that.
 
-    An end that stands within the text counts where it is complete first. `most`: characters before the end.
+    most: characters before the end. excluded: what does not stand in the text before the end, though the two together
+    may spell it.
     """
-    ends = list(ends)
-    text = Concat((ANY_TEXT if most is None else Repeat(Chars(ALL), 0, most, False), one_of(ends)))
-    return And((text, Not(Concat((ANY_TEXT, one_of([*ends, *others]), MORE_TEXT)))))
+    ends, excluded = list(ends), list(excluded)
+    text: Node = ANY_TEXT if most is None else Repeat(Chars(ALL), 0, most, False)
+    if excluded:
+        text = without(excluded) if most is None else And((text, without(excluded)))
+    return And((Concat((text, one_of(ends))), Not(Concat((ANY_TEXT, one_of([*ends, *others]), MORE_TEXT)))))
 
 
 def endings(strings: list[str], excluded: Iterable[str] = ()) -> list[Node]:

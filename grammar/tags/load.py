@@ -359,15 +359,16 @@ class TagLoader:
         self, branches: list[Branch], path: str, closing: Closing, excludes: list[str], loops: bool, first: bool
     ) -> Symbols:
         """Return free text with branches, and what closes it. `first`: a branch must stand first."""
-        others = [branch.begin[: branch.n_trigger] for branch in branches] + excludes + list(self.excluded)
+        triggers = [branch.begin[: branch.n_trigger] for branch in branches]
         begun: Symbols = ()
         if first:
             firsts = [(*self.constant(branch.begin, branch.path), *branch.rest) for branch in branches]
             begun = self.rule("tags", path, firsts)
             if not loops:
                 return (*begun, *self.close(closing))
+        others = [*triggers, *excludes, *self.excluded]
         ways = [way for branch in branches for way in self.ways(branch, others, excludes)]
-        last = self.free_text(path, closing, others)
+        last = self.free_text(path, closing, excludes, triggers=triggers)
         if loops:
             return (*begun, *star(self.model, tuple(ways)), *last)
         closed = self.close(closing)
@@ -473,24 +474,27 @@ class TagLoader:
         excludes: Sequence[str],
         max_tokens: int | None = None,
         max_chars: int | None = None,
+        triggers: Sequence[str] = (),
     ) -> Symbols:
-        """Return the symbols of free text and of what closes it, at its first occurrence."""
-        others = [*excludes, *self.excluded]
+        """Return the symbols of free text and of what closes it, at its first occurrence.
+
+        excludes: what does not stand in the text alone. triggers: what would end it before."""
+        others = [*triggers, *self.excluded]
         if max_tokens == 0:
             max_tokens, max_chars = None, 0
         ends = [text for text in closing.texts if text]
         found: list[Symbols] = []
         if ends:
-            tree = until(ends, others, max_chars)
+            tree = until(ends, others, max_chars, excludes)
             ending = Ending(ANY_TEXT, one_of(ends), True)
             found.append((self.terminal(tree, "free text", path, max_tokens, ending),))
         tokens = [(text, at, name) for text in ends for at, name in self.special_in(text)]
         if closing.token >= 0 or "" in closing.texts or tokens:
-            free = without([*ends, *others])
+            free = without([*ends, *others, *excludes])
             if max_chars is not None:
                 free = (
                     And((Repeat(Chars(ALL), 0, max_chars), free))
-                    if others or ends
+                    if others or ends or excludes
                     else Repeat(Chars(ALL), 0, max_chars)
                 )
             if closing.token >= 0 or "" in closing.texts:

@@ -52,11 +52,15 @@ class TagsTwin:
             found |= self.constant(rest, before + 1)
         return found
 
-    def after_free(self, i: int, end: str, others: list[str], most: int | None = None) -> set[int]:
-        """Return where free text from `i` and its end may end: the end counts where it first stands."""
+    def after_free(self, i: int, end: str, others: list[str], excludes: list[str], most: int | None = None) -> set[int]:
+        """Return where free text from `i` and its end may end: the end counts where it first stands. What is excluded
+        does not stand in the text before the end."""
         found: set[int] = set()
         for k in range(i, len(self.units) + 1):
-            if self.chars(i, k) is None or (most is not None and k - i > most):
+            before = self.chars(i, k)
+            if before is None or (most is not None and k - i > most):
+                break
+            if any(excluded in before for excluded in excludes):
                 break
             for j in self.constant(end, k):
                 # Whatever is text from the beginning up to the first special token must not hold what ends the text.
@@ -72,9 +76,9 @@ class TagsTwin:
         """Return where a format that begins at `i`, with what closes it, may end."""
         kind = format["type"]
         if kind == "any_text":
-            others = [*format.get("excludes", []), *excluded, *closing]
-            most = format.get("max_chars")
-            return {j for end in closing for j in self.after_free(i, end, others, most)}
+            others = [*excluded, *closing]
+            excludes, most = format.get("excludes", []), format.get("max_chars")
+            return {j for end in closing for j in self.after_free(i, end, others, excludes, most)}
         if kind == "sequence":
             places = {i}
             for each in format["elements"][:-1]:
@@ -160,7 +164,8 @@ class TagsTwin:
             ]
             loops, first = not format.get("stop_after_first"), format.get("at_least_one", False)
         triggers = [trigger for trigger, _, _ in branches]
-        others = [*triggers, *format.get("excludes", []), *excluded]
+        excludes = format.get("excludes", [])
+        others = [*triggers, *excludes, *excluded]
 
         def inside(branch: Any, place: int) -> set[int]:
             return (
@@ -181,7 +186,7 @@ class TagsTwin:
             done.add(place)
             if place == i or loops:
                 for end in closing:
-                    found |= self.after_free(place, end, [*others, *closing])
+                    found |= self.after_free(place, end, [*triggers, *excluded, *closing], excludes)
                 for trigger, begin, branch in branches:
                     for at in self.begun(place, trigger, begin, others):
                         after = inside(branch, at)
