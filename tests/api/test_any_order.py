@@ -242,6 +242,46 @@ class Calls(RuleBasedStateMachine):
                 histories[-1] = [*before, token]
         subject.check()
 
+    # -- what an engine asks beside masks
+
+    @rule(subject=subjects, rng=randoms, more=st.sampled_from([0, 1, 4, 30]))
+    def budget(self, subject: Subject, rng: Random, more: int) -> None:
+        subject.check_budget(more, rng)
+        subject.check_mask()
+        subject.check()
+
+    @rule(subject=subjects, seconds=st.sampled_from([0.0, 0.0001, 0.01]))
+    def fill_in_time(self, subject: Subject, seconds: float) -> None:
+        subject.check_part(seconds)
+        subject.check_mask()
+        subject.check()
+
+    @rule(subject=subjects, rng=randoms, accepts=st.booleans())
+    def force(self, subject: Subject, rng: Random, accepts: bool) -> None:
+        subject.check_forced(rng)
+        if accepts and subject.has_encode and subject.expected().mask is not None:
+            tokens = subject.matcher.forced_tokens()
+            assert subject.matcher.accept_tokens(tokens) == len(tokens)
+            subject.history += tokens
+        subject.check()
+
+    @precondition(lambda self: self.world.pickles)
+    @rule(subject=subjects, is_other_grammar=st.booleans())
+    def restore(self, subject: Subject, is_other_grammar: bool) -> None:
+        """Put the matcher of a snapshot in the place of the one that it was taken of."""
+        taken = subject.matcher.snapshot()
+        subject.matcher = self.world.restored(taken, is_other_grammar)
+        subject.has_encode = True
+        assert subject.matcher.snapshot() == taken
+        subject.check()
+
+    @rule(subject=subjects)
+    def cancel(self, subject: Subject) -> None:
+        """No call is running: nothing happens, and later calls are not cancelled."""
+        subject.matcher.cancel()
+        subject.check_mask()
+        subject.check()
+
     def teardown(self) -> None:
         for subject in self.all:
             subject.check()

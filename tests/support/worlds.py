@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,7 @@ from earleymask.earley import Engine, Regexes
 from support import vocabularies
 from support.grammar_texts import GRAMMARS
 from support.mask_paths import walked
+from support.small_tokenizers import Encode, unigram
 from support.twin import Twin, TwinMatcher
 
 Mask = npt.NDArray[np.bool_]
@@ -37,10 +39,32 @@ SCHEMA = {
     "required": ["id", "kind"],
     "additionalProperties": False,
 }
+TAGS = {
+    "type": "triggered_tags",
+    "triggers": ["<a"],
+    "tags": [
+        {"type": "tag", "begin": "<a>", "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": "</a>"},
+        {"type": "tag", "begin": "<ab>", "content": {"type": "any_text", "max_tokens": 3}, "end": [";", "</a>"]},
+    ],
+    "excludes": ["?x"],
+}
+TOOLS = [
+    {"type": "function", "name": "f", "parameters": SCHEMA},
+    {"type": "function", "name": "find", "parameters": {"type": "object", "properties": {"ab": {"type": "string"}}}},
+]
 WORDS = [b'{"', b"ab", b'":', b"};", b"= 1", b"<a>", b", ", b"?x", b"!a"]
 SMALL_TOKENS = [*(bytes([byte]) for byte in range(128)), *WORDS, b"", b"", b""]
 SMALL_EOS = (len(SMALL_TOKENS) - 3,)
 SMALL_OTHER_EOS = (len(SMALL_TOKENS) - 2, len(SMALL_TOKENS) - 1)
+
+
+def small_encode() -> Encode:
+    """Return the cut of a Unigram model of the small tokens: no two cuts of a text have the same score."""
+    rng = Random(1)
+    scores = {token: -3 - rng.random() if len(token) == 1 else -4 - rng.random() for token in SMALL_TOKENS if token}
+    encode = unigram(scores).encode
+    assert encode is not None
+    return lambda text: list(encode(text))
 
 
 @dataclass(frozen=True)
@@ -85,10 +109,20 @@ class World:
             self.known[key] = self.worked_out(list(history), eos)
         return self.known[key]
 
+    def replayed(self, history: Sequence[int], eos: tuple[int, ...]) -> Matcher:
+        """Return a new matcher of another grammar object that has accepted these tokens."""
+        grammar, vocabulary = self._again(), self._ending_with(eos)
+        other = Matcher.only_eos(vocabulary) if self.is_only_eos else Matcher(grammar, vocabulary)
+        assert all(other.accept(token) for token in history), (self.name, history)
+        return other
+
+    def restored(self, snapshot: bytes, is_other_grammar: bool) -> Matcher:
+        """Return the matcher of a snapshot, with the grammar of the matchers to try or with another object."""
+        return Matcher.restore(snapshot, self._again() if is_other_grammar else self.grammar, self.vocabulary)
+
     def worked_out(self, history: list[int], eos: tuple[int, ...]) -> Expected:
         vocabulary = self._ending_with(eos)
-        other = Matcher(self._again(), vocabulary)
-        assert all(other.accept(token) for token in history), (self.name, history)
+        other = self.replayed(history, eos)
         found = Expected(walked(other), other.is_accepting(), other.is_finished())
         if self.twin is not None:
             twin = TwinMatcher(self.twin, vocabulary)
@@ -116,6 +150,7 @@ class World:
             eos_token_id=list(eos),
             special_tokens=self.vocabulary.special_tokens,
             special_token_ids=sorted(self.vocabulary.special_token_ids),
+            encode=self.vocabulary.encode,
         )
 
     __hash__ = object.__hash__
@@ -178,10 +213,25 @@ def _trap() -> Any:
     return SimpleNamespace(engine=engine)
 
 
+def tagged(vocabulary: Vocabulary | None) -> dict[str, Callable[[], Any]]:
+    """Return makers of a structural tag, of tool calls in JSON and with tags, and of reasoning before a document."""
+    answer = {"properties": {"ab": {"type": "integer"}}, "required": ["ab"], "additionalProperties": False}
+    return {
+        "tags": lambda: Grammar.from_structural_tag({"format": TAGS}, vocabulary),
+        "tools": lambda: Grammar.from_tools(TOOLS, "hermes", vocabulary=vocabulary),
+        "tagged tools": lambda: Grammar.from_tools(
+            TOOLS, "qwen_3_coder", "required", reasoning="auto", vocabulary=vocabulary
+        ),
+        "reasoning": lambda: Grammar.reasoning(
+            Grammar.from_json_schema({"type": "object", **answer}), begin="<a>", end="};", max_tokens=5
+        ),
+    }
+
+
 @cache
 def small_worlds() -> dict[str, World]:
     """Return worlds of 140 tokens, most of them with the slow twin."""
-    vocabulary = Vocabulary.from_tokens(SMALL_TOKENS, eos_token_id=list(SMALL_EOS))
+    vocabulary = Vocabulary.from_tokens(SMALL_TOKENS, eos_token_id=list(SMALL_EOS), encode=small_encode())
 
     def lark(name: str, text: str, twin: Twin | None) -> World:
         return World(name, lambda: Grammar.from_lark(text), vocabulary, SMALL_OTHER_EOS, twin)
@@ -190,6 +240,7 @@ def small_worlds() -> dict[str, World]:
     found += [
         lark("budget", BUDGET, None),
         World("schema", lambda: Grammar.from_json_schema(SCHEMA), vocabulary, SMALL_OTHER_EOS),
+        *(World(name, make, vocabulary, SMALL_OTHER_EOS) for name, make in tagged(None).items()),
         OnlyEos("only_eos", lambda: None, vocabulary, SMALL_OTHER_EOS, is_only_eos=True),
         Trap("trap", _trap, vocabulary, SMALL_OTHER_EOS, pickles=False),
     ]
@@ -207,6 +258,7 @@ def real_worlds() -> dict[str, World]:
         World("calls", lambda: Grammar.from_lark(GRAMMARS["calls"]), vocabulary, other),
         World("schema", lambda: Grammar.from_json_schema(SCHEMA), vocabulary, other),
         World("budget", lambda: Grammar.from_lark(BUDGET), vocabulary, other),
+        *(World(name, make, vocabulary, other) for name, make in tagged(vocabulary).items()),
         OnlyEos("only_eos", lambda: None, vocabulary, other, is_only_eos=True),
     ]
     return {world.name: world for world in found}
