@@ -2,11 +2,13 @@
 
     python -m bench.soak [--minutes 60] [--threads 1] [--live 64] [--vocabulary llama3] [--memory 64] [--seed 0]
 
-Each thread is a server of its own with some sequences at a time, of JSON Schemas, Lark grammars, regular expressions
-and lists of choices that no earlier request had, and of some that come again, out of a `MatcherPool`. In each step a
-batch of rows is filled, by itself or in the background, and applied to logits; then each sequence accepts a token, or
-takes some back, forks, follows a draft, is pickled, or begins anew. Some masks are compared with those of the walk and
-of a replay. Some grammars reach a limit on purpose, and end their sequences.
+Each thread is a server of its own with some sequences at a time, of JSON Schemas, Lark grammars, regular expressions,
+lists of choices, structural tags and tool calls that no earlier request had, and of some that come again, out of a
+`MatcherPool`. In each step a batch of rows is filled, by itself or in the background, and applied to logits; then each
+sequence accepts a token, or takes some back, forks, follows a draft, accepts forced tokens, is pickled, moves through a
+snapshot, or begins anew. Some sequences may have so many tokens only, and must end in time; some masks are due at once.
+Some masks are compared with those of the walk and of a replay. Some grammars reach a limit on purpose, and end their
+sequences.
 
 The memory of the process is noted at twelve times. In the second half it must not grow by more than the larger of
 16 MB and 5 percent: by then what is remembered of the vocabulary has reached its bound. The exit code is 1 if it does,
@@ -21,8 +23,9 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -30,11 +33,12 @@ import numpy as np
 from tqdm import tqdm
 
 import earleymask
-from earleymask import Grammar, Limits, Matcher, Vocabulary
+from earleymask import BudgetError, LimitError, Matcher, Vocabulary
 
 from . import endurance
 from .harness import vocabularies
 from .harness.memory import resident_bytes
+from .random_requests import request, schema_text
 
 N_NOTES = 12
 MOST_TOKENS = 60
@@ -43,50 +47,6 @@ GROWTH_BYTES = 16_000_000
 GROWTH_SHARE = 0.05
 N_RECURRING = 40
 """Schemas that come again, from the pool, which remembers fewer."""
-
-
-# --- requests --------------------------------------------------------------------------------------------------------
-
-
-def regex(rng: Random) -> str:
-    """Make a regular expression of names, numbers, classes and groups."""
-    pieces = [
-        endurance.name(rng),
-        rf"[0-9]{{1,{rng.randint(1, 12)}}}",
-        r"\w+",
-        rf"({endurance.name(rng)}|{endurance.name(rng)})",
-        r"[^\x00-\x1f]*?;",
-        rf"(?:[A-F0-9]{{2}}[:-]){{{rng.randint(1, 5)}}}",
-    ]
-    return "".join(rng.choices(pieces, k=rng.randint(1, 6)))
-
-
-def schema_text(rng: Random) -> str:
-    return endurance.json.dumps(endurance.schema(rng))
-
-
-def deep(rng: Random) -> Grammar:
-    """Make a grammar of many palindromes, which soon take more memory than they may."""
-    text = f'start: "{endurance.name(rng)}" same~20..99\nsame: "a" same "a" | "b" same "b" | "a" | "b"'
-    return Grammar.from_lark(text, limits=Limits(matcher_bytes=1 << 12))
-
-
-def request(rng: Random, pool: earleymask.MatcherPool, recurring: Sequence[str]) -> Matcher:
-    """Return the matcher of a new request."""
-    vocabulary = pool.vocabulary
-    kinds: list[Callable[[], Grammar]] = [
-        lambda: Grammar.from_json_schema(endurance.schema(rng)),
-        lambda: Grammar.from_lark(endurance.grammar(rng)),
-        lambda: Grammar.from_regex(regex(rng)),
-        lambda: Grammar.from_choices([endurance.name(rng) for _ in range(rng.randint(1, 300))]),
-        lambda: deep(rng),
-    ]
-    eos = None if rng.random() < 0.7 else [max(vocabulary.special_token_ids)]
-    if rng.random() < 0.3:
-        return pool.matcher(Grammar.from_json_schema, rng.choice(recurring), eos_token_ids=eos)
-    if rng.random() < 0.02:
-        return Matcher.only_eos(vocabulary, eos)
-    return Matcher(rng.choices(kinds, weights=[5, 4, 2, 2, 1])[0](), vocabulary, eos)
 
 
 # --- servers ---------------------------------------------------------------------------------------------------------
@@ -100,6 +60,13 @@ class Counts:
     masks: int = 0
     ended: int = 0
     compared: int = 0
+    in_time: int = 0
+    """Sequences with a budget that have ended with a sentence."""
+    numberless: int = 0
+    """Sequences for which no budget is known."""
+    partial: int = 0
+    forced: int = 0
+    restored: int = 0
 
     def __iadd__(self, other: Counts) -> Counts:
         for name, number in vars(other).items():
@@ -117,35 +84,57 @@ class Server:
     n_live: int
     counts: Counts = field(default_factory=Counts)
     live: list[Matcher | None] = field(default_factory=list)
+    budgets: list[int | None] = field(default_factory=list)
+    """How many tokens may still come in each place; None: any number."""
 
     def __post_init__(self) -> None:
         self.rows = earleymask.allocate_bitmask(self.n_live, self.pool.vocabulary)
         self.logits = np.zeros((self.n_live, self.pool.vocabulary.size), np.float32)
         self.draft_rows = earleymask.allocate_bitmask(5, self.pool.vocabulary)
         self.live = [None] * self.n_live
+        self.budgets = [None] * self.n_live
 
     def step(self) -> None:
         """Begin requests in free places, fill the rows of all sequences, and let each go on."""
         rng = self.rng
         for place, matcher in enumerate(self.live):
             if matcher is None and rng.random() < 0.9:
-                self.live[place] = request(rng, self.pool, self.recurring)
+                self.live[place] = matcher = request(rng, self.pool, self.recurring)
+                self.budgets[place] = self.some_budget(matcher)
                 self.counts.requests += 1
         threads = rng.choice([1, 2])
         if rng.random() < 0.5:
-            earleymask.fill_bitmasks(self.live, self.rows, threads=threads, on_error="end")
-        else:
-            earleymask.start_bitmasks(self.live, self.rows, threads=threads, on_error="end").wait()
+            earleymask.fill_bitmasks(self.live, self.rows, threads=threads, on_error="end", remaining=self.budgets)
+        else:  # which takes no budgets: their rows are filled afterwards
+            free = [each if budget is None else None for each, budget in zip(self.live, self.budgets, strict=True)]
+            earleymask.start_bitmasks(free, self.rows, threads=threads, on_error="end").wait()
+            for matcher, row, budget in zip(self.live, self.rows, self.budgets, strict=True):
+                if matcher is not None and budget is not None:
+                    matcher.fill_bitmask(row, "end", budget)
         self.counts.masks += sum(matcher is not None for matcher in self.live)
         if rng.random() < 0.05:
             self.apply()
         for place, matcher in enumerate(self.live):
             if matcher is not None:
+                assert not isinstance(matcher.error, BudgetError), f"not done in time: {matcher.grammar!r}"
+                before = matcher.n_tokens
                 try:
-                    self.live[place] = self.go_on(matcher, self.rows[place])
-                except earleymask.LimitError:
+                    self.live[place] = after = self.go_on(place, matcher, self.rows[place])
+                    if after is not None and (budget := self.budgets[place]) is not None:
+                        self.budgets[place] = budget + before - after.n_tokens
+                except LimitError:
                     self.counts.ended += 1
                     self.live[place] = None
+
+    def some_budget(self, matcher: Matcher) -> int | None:
+        """Give a few requests a budget: the fewest tokens that they need, or some more; none if no number is known."""
+        if self.rng.random() < 0.8:
+            return None
+        try:
+            return matcher.tokens_to_finish() + self.rng.choice([0, 1, 5, 30])
+        except (BudgetError, LimitError):
+            self.counts.numberless += 1
+            return None
 
     def apply(self) -> None:
         """Apply the rows, and look at one of them."""
@@ -155,7 +144,7 @@ class Server:
         bits = np.unpackbits(self.rows[place].view(np.uint8), bitorder="little", count=self.logits.shape[1])
         assert np.array_equal(np.isfinite(self.logits[place]), bits.astype(bool)), "apply_bitmask is wrong"
 
-    def go_on(self, matcher: Matcher, row: Any) -> Matcher | None:
+    def go_on(self, place: int, matcher: Matcher, row: Any) -> Matcher | None:
         """Do something with a sequence whose row is filled; return what becomes of it."""
         rng = self.rng
         if matcher.error is not None:
@@ -164,16 +153,20 @@ class Server:
                 return None
             matcher.rollback(1 + rng.randrange(matcher.n_tokens))
             return matcher
-        if matcher.is_finished() or matcher.n_tokens >= MOST_TOKENS:
+        if matcher.is_finished():
+            self.counts.in_time += self.budgets[place] is not None
+            return None
+        if matcher.n_tokens >= MOST_TOKENS and self.budgets[place] is None:
             return None
         if rng.random() < 0.005:
-            self.compare(matcher, row)
+            self.compare(matcher, row, self.budgets[place])
         way = rng.random()
         if way < 0.03:
             matcher.rollback(rng.randint(0, matcher.n_tokens))
         elif way < 0.06:
             matcher = matcher.fork()
         elif way < 0.08:
+            self.budgets[place] = None  # drafts, and the tokenizer's cuts, know of none
             self.follow_draft(matcher, row)
         elif way < 0.082:
             matcher = pickle.loads(pickle.dumps(matcher))
@@ -181,10 +174,39 @@ class Server:
             matcher.reset()
         elif way < 0.09:
             return None
+        elif way < 0.1 and matcher.vocabulary.encode is not None:
+            self.budgets[place] = None
+            tokens = matcher.forced_tokens()
+            assert matcher.accept_tokens(tokens) == len(tokens), "a forced token is not accepted"
+            self.counts.forced += len(tokens)
+        elif way < 0.11:
+            matcher = self.moved(matcher)
         else:
             accepted = matcher.accept(endurance.chosen(rng, row, matcher.vocabulary))
             assert accepted, "a token of the mask is not accepted"
+            if rng.random() < 0.01:
+                self.fill_in_time(matcher)
         return matcher
+
+    def moved(self, matcher: Matcher) -> Matcher:
+        """Return what a snapshot makes of a matcher."""
+        taken = matcher.snapshot()
+        restored = Matcher.restore(taken, matcher.grammar, self.pool.vocabulary)
+        assert restored.snapshot() == taken and restored.tokens == matcher.tokens, "a restored matcher differs"
+        self.counts.restored += 1
+        return restored
+
+    def fill_in_time(self, matcher: Matcher) -> None:
+        """Fill a row that is due soon, which must be a part of the mask and have a token."""
+        part, whole = self.draft_rows[:2]
+        try:
+            is_complete = matcher.fill_bitmask(part, seconds=self.rng.choice([0, 0.0001, 0.001]))
+        except LimitError:  # nothing was found in time
+            return
+        matcher.fill_bitmask(whole)
+        assert part.any() and not (part & ~whole).any(), "a mask in time is no part of the mask"
+        assert not is_complete or np.array_equal(part, whole), "a mask in time is said to be complete"
+        self.counts.partial += not is_complete
 
     def follow_draft(self, matcher: Matcher, row: Any) -> None:
         """Fill rows along a draft, and accept what of it is allowed."""
@@ -201,18 +223,20 @@ class Server:
         n_allowed = allowed.index(False) if False in allowed else len(draft)
         assert matcher.accept_tokens(draft[:n_allowed]) == n_allowed, "a draft token that is allowed is not accepted"
 
-    def compare(self, matcher: Matcher, row: Any) -> None:
-        """Compare a row with those of the walk, and of a matcher that accepts the same tokens once more."""
+    def compare(self, matcher: Matcher, row: Any, budget: int | None = None) -> None:
+        """Compare a row with those of the walk, and of a matcher that accepts the same tokens once more. The walk knows
+        no budget: a row with one is a part of its row."""
         other = np.empty_like(row)
         again = matcher.fork()
         again.reset()
         assert again.accept_tokens(matcher.tokens) == matcher.n_tokens
-        for fill in (matcher.walk_bitmask, again.fill_bitmask):
+        message = f"masks differ after {matcher.tokens} in {matcher.grammar!r}"
+        for fill, is_whole in ((matcher.walk_bitmask, True), (partial(again.fill_bitmask, remaining=budget), False)):
             try:
                 fill(other)
-            except earleymask.LimitError:  # the limits of both are reached at other places
+            except LimitError:  # the limits of both are reached at other places
                 continue
-            assert np.array_equal(row, other), f"masks differ after {matcher.tokens} in {matcher.grammar!r}"
+            assert np.array_equal(row, row & other if is_whole and budget is not None else other), message
         self.counts.compared += 1
 
 
@@ -238,14 +262,16 @@ def grown(notes: Sequence[Note]) -> int:
 
 def table(notes: Sequence[Note]) -> str:
     lines = [
-        "| after | requests | masks | compared | ended by a limit | memory |",
-        "| --: | --: | --: | --: | --: | --: |",
+        "| after | requests | masks | compared | ended by a limit | in budget | no budget known | partial | forced "
+        "| restored | memory |",
+        "| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
     ]
     for note in notes:
         counts = note.counts
         lines.append(
             f"| {note.seconds:,.0f} s | {counts.requests:,} | {counts.masks:,} | {counts.compared:,} "
-            f"| {counts.ended:,} | {note.resident / 1e6:,.1f} MB |"
+            f"| {counts.ended:,} | {counts.in_time:,} | {counts.numberless:,} | {counts.partial:,} "
+            f"| {counts.forced:,} | {counts.restored:,} | {note.resident / 1e6:,.1f} MB |"
         )
     return "\n".join(lines)
 
