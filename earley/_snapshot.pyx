@@ -83,8 +83,13 @@ cdef int write_error(bytearray written, error) except -1:
     if error is None:
         return write_number(written, NO_ERROR)
     is_limit = isinstance(error, LimitError)
+    name, message = error.limit if is_limit else type(error).__name__, str(error)
+    if type(error) is EarleymaskError:                      # of a snapshot, maybe: it has the name already
+        first, colon, rest = message.partition(": ")
+        if colon and first.isidentifier():
+            name, message = first, rest
     write_number(written, LIMIT_ERROR if is_limit else OTHER_ERROR)
-    for text in (error.limit if is_limit else type(error).__name__, str(error)):
+    for text in (name, message):
         data = text[:MOST_CHARACTERS].encode("utf-8", "backslashreplace")
         write_number(written, len(data))
         written += data

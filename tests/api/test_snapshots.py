@@ -190,6 +190,17 @@ def test_an_error_that_ended_the_sequence_is_kept(error: Exception | None) -> No
     assert restored.error is None and restored.accept(ord("a"))
 
 
+def test_an_error_stays_the_same_however_often_it_moves() -> None:
+    grammar, vocabulary = Grammar.from_regex("abc"), Vocabulary.bytes()
+    matcher = Matcher(grammar, vocabulary)
+    matcher.fill_bitmask(np.zeros(9, np.int32), "end", remaining=2)
+    taken, message = matcher.snapshot(), f"BudgetError: {matcher.error}"
+    for _ in range(3):
+        matcher = Matcher.restore(taken, grammar, vocabulary)
+        assert type(matcher.error) is EarleymaskError and str(matcher.error) == message
+        assert matcher.snapshot() == taken
+
+
 def test_subclasses_are_kept() -> None:
     class Own(Matcher):
         pass
