@@ -252,6 +252,22 @@ class Calls(RuleBasedStateMachine):
         subject.check_mask()
         subject.check()
 
+    @rule(subject=subjects)
+    def end_by_budget(self, subject: Subject) -> None:
+        subject.end_by_budget()
+        subject.check()
+
+    @precondition(lambda self: self.world.pickles)
+    @rule(subject=subjects, rng=randoms, seconds=st.sampled_from([0.0, 0.0001, 0.01]))
+    def fill_in_time_at_first(self, subject: Subject, rng: Random, seconds: float) -> None:
+        """Nothing is known about the grammar: most masks are partial if they are due at once."""
+        subject.matcher = self.world.restored(subject.matcher.snapshot(), True)
+        subject.has_encode = True
+        for _ in range(rng.randrange(3)):
+            subject.check_part(seconds)
+        subject.check_mask()
+        subject.check()
+
     @rule(subject=subjects, seconds=st.sampled_from([0.0, 0.0001, 0.01]))
     def fill_in_time(self, subject: Subject, seconds: float) -> None:
         subject.check_part(seconds)
@@ -268,11 +284,11 @@ class Calls(RuleBasedStateMachine):
         subject.check()
 
     @precondition(lambda self: self.world.pickles)
-    @rule(subject=subjects, is_other_grammar=st.booleans())
-    def restore(self, subject: Subject, is_other_grammar: bool) -> None:
+    @rule(subject=subjects, is_new_grammar=st.booleans())
+    def restore(self, subject: Subject, is_new_grammar: bool) -> None:
         """Put the matcher of a snapshot in the place of the one that it was taken of."""
         taken = subject.matcher.snapshot()
-        subject.matcher = self.world.restored(taken, is_other_grammar)
+        subject.matcher = self.world.restored(taken, is_new_grammar)
         subject.has_encode = True
         assert subject.matcher.snapshot() == taken
         subject.check()

@@ -180,6 +180,17 @@ class Subject:
         assert self.matcher.tokens_to_finish() == expected, self
         return None if self.expected().mask is None else expected
 
+    def end_by_budget(self) -> None:
+        """Allow one token less than is needed, which ends the sequence."""
+        needed = self.check_needed()
+        if not needed:
+            return
+        row = np.full(-(-self.world.vocabulary.size // 32), -1, np.int32)
+        self.matcher.fill_bitmask(row, "end", needed - 1)
+        self.is_ended = True
+        assert self.matcher.error is not None
+        self.check_row(row, self.eos_alone())
+
     def check_part(self, seconds: float) -> None:
         """Compare a mask that is due after this time: a part of the mask, and the mask if it is said to be complete."""
         row = np.full(-(-self.world.vocabulary.size // 32) + 1, -1, np.int32)

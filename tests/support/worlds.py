@@ -116,9 +116,9 @@ class World:
         assert all(other.accept(token) for token in history), (self.name, history)
         return other
 
-    def restored(self, snapshot: bytes, is_other_grammar: bool) -> Matcher:
-        """Return the matcher of a snapshot, with the grammar of the matchers to try or with another object."""
-        return Matcher.restore(snapshot, self._again() if is_other_grammar else self.grammar, self.vocabulary)
+    def restored(self, snapshot: bytes, is_new_grammar: bool) -> Matcher:
+        """Return the matcher of a snapshot, with the grammar of the matchers to try, or one that has no masks yet."""
+        return Matcher.restore(snapshot, self.make() if is_new_grammar else self.grammar, self.vocabulary)
 
     def worked_out(self, history: list[int], eos: tuple[int, ...]) -> Expected:
         vocabulary = self._ending_with(eos)
