@@ -6,6 +6,7 @@ has arrived, so that the result does not depend on where the text was cut.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable
 from typing import Any, Literal
 
@@ -105,6 +106,10 @@ class Parser:
             message = f"expected {mismatch.expected!r} in the call, not {found!r}"
             self._failed = ToolCallError(message, mismatch.position)
             raise self._failed from None
+        except RecursionError:
+            place = self._source.dropped + self._source.pos
+            self._failed = ToolCallError("the arguments of the call are nested too deeply to be read", place)
+            raise self._failed from None
         events, self._events = self._events, []
         return events
 
@@ -184,19 +189,21 @@ class Parser:
     def _read_until(self, markers: list[str], add: Any) -> Generator[None, None, bool]:
         """Give `add` the text before the first of several markers, as it arrives; return whether one has come."""
         source = self._source
+        pattern = re.compile("|".join(map(re.escape, markers)))
         while True:
             text = source.text
-            found = [place for place in (text.find(marker, source.pos) for marker in markers) if place >= 0]
-            end = min(found) if found else len(text)
+            found = pattern.search(text, source.pos)
+            end = found.start() if found else len(text)
             # An earlier marker may have begun at the end of the text.
             if not source.closed:
-                end = min(end, len(text) - max(_overlap(text[source.pos :], marker) for marker in markers))
+                last = text[max(source.pos, len(text) - max(map(len, markers))) :]
+                end = min(end, len(text) - max(_overlap(last, marker) for marker in markers))
             piece = text[source.pos : end]
             source.pos = end
             source.drop()
             if piece:
                 add(piece)
-            if found and any(source.text.startswith(marker) for marker in markers):
+            if found and any(source.text.startswith(marker, source.pos) for marker in markers):
                 return True
             if source.closed:
                 return False

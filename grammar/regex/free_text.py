@@ -41,7 +41,12 @@ def until(
     text: Node = ANY_TEXT if most is None else Repeat(Chars(ALL), 0, most, False)
     if excluded:
         text = without(excluded) if most is None else And((text, without(excluded)))
-    return And((Concat((text, one_of(ends))), Not(Concat((ANY_TEXT, one_of([*ends, *others]), MORE_TEXT)))))
+    return And((Concat((text, one_of(ends))), once([*ends, *others])))
+
+
+def once(strings: Iterable[str]) -> Node:
+    """Return the regex of the texts in which none of the strings is complete before the end."""
+    return Not(Concat((ANY_TEXT, one_of(strings), MORE_TEXT)))
 
 
 def endings(strings: list[str], excluded: Iterable[str] = ()) -> list[Node]:

@@ -88,9 +88,9 @@ class ReadTags:
 
 def read_tags(given: Any, vocabulary: Vocabulary | None, options: dict[str, Any], limits: Limits) -> ReadTags:
     """Read a structural tag as the caller gives it."""
+    value = read(given, limits)
     if isinstance(given, (bytes, bytearray)):
         given = bytes(given).decode()
-    value = read(given, limits)
     names = Names() if vocabulary is None else names_in(value, vocabulary)
     return ReadTags(value, names, options, limits, given if isinstance(given, str) else None)
 

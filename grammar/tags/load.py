@@ -22,7 +22,7 @@ from ..model.model import SPECIAL, Model, Symbols
 from ..model.repetition import counted, group, optional, star
 from ..regex.ast import And, Chars, Concat, Literal, Node, Repeat
 from ..regex.codepoints import ALL
-from ..regex.free_text import ANY_TEXT, one_of, until, without
+from ..regex.free_text import ANY_TEXT, once, one_of, until, without
 from ..source import GrammarWarning
 from .spec import MAX_DEPTH, OLDER, Format, error, is_older, pointer, shown, text_of
 
@@ -311,7 +311,7 @@ class TagLoader:
 
     def close_triggered_tags(self, format: Format, closing: Closing) -> Symbols:
         found: list[Branch] = []
-        triggers = format.texts("triggers", empty=False)
+        triggers = dict.fromkeys(format.texts("triggers", empty=False))
         for tag in format.tags():
             if not isinstance(tag.value["begin"], str):
                 message = "a tag of triggered tags begins with a string"
@@ -334,7 +334,7 @@ class TagLoader:
     def older(self, given: dict[str, Any]) -> Symbols:
         """Return the symbols of the older form, in which triggered tags are called `structures`."""
         format = Format(given, "", OLDER)
-        triggers = format.texts("triggers", empty=False)
+        triggers = dict.fromkeys(format.texts("triggers", empty=False))
         found: list[Branch] = []
         for each, path in format.items("structures"):
             if not isinstance(each, dict) or each.keys() != {"begin", "schema", "end"}:
@@ -347,9 +347,10 @@ class TagLoader:
         check_triggers(triggers, found, "/triggers")
         return self.branching(found, "", NOTHING, [], True, format.flag("at_least_one"))
 
-    def branch(self, begin: str, path: str, triggers: list[str], rest: Symbols) -> Branch:
+    def branch(self, begin: str, path: str, triggers: dict[str, None], rest: Symbols) -> Branch:
         """Return the way on from free text into a tag."""
-        fitting = sorted({trigger for trigger in triggers if begin.startswith(trigger)})
+        lengths = sorted(set(map(len, triggers)))
+        fitting = [begin[:n] for n in lengths if n <= len(begin) and begin[:n] in triggers]
         if len(fitting) != 1:
             few = f"several do: {', '.join(map(repr, fitting))}" if fitting else "none of the triggers begins it"
             raise error(f"the tag {begin!r} must begin with one trigger, and {few}", path, "change 'triggers'")
@@ -367,15 +368,19 @@ class TagLoader:
             if not loops:
                 return (*begun, *self.close(closing))
         others = [*triggers, *excludes, *self.excluded]
-        ways = [way for branch in branches for way in self.ways(branch, others, excludes)]
+        # Both are the same for all branches.
+        bound, free = once(others), without(others)
+        ways = [way for branch in branches for way in self.ways(branch, bound, free, excludes)]
         last = self.free_text(path, closing, excludes, triggers=triggers)
         if loops:
             return (*begun, *star(self.model, tuple(ways)), *last)
         closed = self.close(closing)
         return self.rule("text with a tag", path, [last, *[(*way, *closed) for way in ways]])
 
-    def ways(self, branch: Branch, others: list[str], excludes: list[str]) -> list[Symbols]:
-        """Return the ways on from free text into a branch: each special token in what begins it may be one, or text."""
+    def ways(self, branch: Branch, bound: Node, free: Node, excludes: list[str]) -> list[Symbols]:
+        """Return the ways on from free text into a branch: each special token in what begins it may be one, or text.
+
+        bound: the texts in which no trigger stands before the end. free: those in which none stands at all."""
         begin, n_trigger, path, rest = branch
         trigger = begin[:n_trigger]
         for excluded in excludes:
@@ -385,15 +390,13 @@ class TagLoader:
                     path,
                     "remove one of them",
                 )
-        tree = until([trigger], others)
+        tree = And((Concat((ANY_TEXT, Literal(trigger))), bound))
         found = [(self.terminal(tree, trigger, path), *self.constant(begin, path, n_trigger), *rest)]
         for at, name in self.special_in(begin):
             if at >= n_trigger:
                 break
-            free = without(others)
-            if at:
-                free = And((free, Concat((ANY_TEXT, Literal(begin[:at])))))
-            symbols = (self.terminal(free, "free text", path), self.special_token(name, path))
+            before = And((free, Concat((ANY_TEXT, Literal(begin[:at]))))) if at else free
+            symbols = (self.terminal(before, "free text", path), self.special_token(name, path))
             found.append((*symbols, *self.constant(begin, path, at + len(name)), *rest))
         return found
 
@@ -679,10 +682,11 @@ def placed(problem: GrammarError, path: str) -> GrammarError:
     return problem
 
 
-def check_triggers(triggers: list[str], branches: list[Branch], path: str) -> None:
+def check_triggers(triggers: dict[str, None], branches: list[Branch], path: str) -> None:
     """Raise the error about a trigger that begins no tag."""
+    used = {branch.begin[: branch.n_trigger] for branch in branches}
     for index, trigger in enumerate(triggers):
-        if not any([branch.begin.startswith(trigger) for branch in branches]):
+        if trigger not in used:
             raise error(
                 f"no tag begins with the trigger {trigger!r}",
                 pointer(path, index),

@@ -89,7 +89,11 @@ def shown(value: Any) -> str:
 def read(given: Any, limits: Limits) -> dict[str, Any]:
     """Return as values what a caller gives: a mapping, JSON text of one, or a pydantic model of one."""
     if isinstance(given, (bytes, bytearray)):
-        given = bytes(given).decode()
+        try:
+            given = bytes(given).decode()
+        except UnicodeDecodeError as problem:
+            byte = f"byte {problem.start} is {problem.object[problem.start]:#04x}"
+            raise GrammarError(f"the structural tag is not UTF-8: {byte}") from None
     if isinstance(given, str):
         given = read_text(given, "structural tag")
     elif isinstance(given, Mapping):

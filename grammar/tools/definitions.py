@@ -107,7 +107,7 @@ def _read(given: Any, pointer: str, strict: Strict) -> Tool:
     if hasattr(given, "model_dump") and not isinstance(given, type) and hasattr(given, "type"):
         given = given.model_dump(exclude_none=True)  # an object of the openai package
     if not isinstance(given, Mapping):
-        return _of_python(given, pointer)
+        return _of_python(given, pointer, strict)
     kind = given.get("type")
     if kind in ("function", "custom"):
         inner, place = given, pointer
@@ -161,7 +161,8 @@ def _function(given: Mapping[str, Any], pointer: str, strict: Strict) -> Tool:
 def _other(given: Mapping[str, Any], key: str, pointer: str, strict: Strict) -> Tool:
     """Return a tool whose schema stands at `key`. What else it has is for people and clients."""
     name = _name(given, pointer)
-    if strict is not True:
+    declared = given.get("strict") is True
+    if strict is False or (strict == "declared" and not declared):
         return Tool(name, pointer, _ANY_PARAMETERS)
     return Tool(name, pointer, object_schema(given[key], f"{pointer}/{key}"), key=key)
 
@@ -213,12 +214,14 @@ def _custom(given: Mapping[str, Any], pointer: str) -> Tool:
     return Tool(name, pointer, is_custom=True, format=Format(syntax, definition, f"{place}/definition"))
 
 
-def _of_python(given: Any, pointer: str) -> Tool:
+def _of_python(given: Any, pointer: str, strict: Strict) -> Tool:
     name = getattr(given, "__name__", None) or type(given).__name__
     if not callable(given) or isinstance(given, (int, float, list, tuple)):
         raise GrammarError(
             f"a tool is a definition, a pydantic model or a function, not {type(given).__name__}", pointer=pointer
         )
+    if strict is not True:  # none of these says that it is strict
+        return Tool(name, pointer, _ANY_PARAMETERS)
     try:
         schema = schema_of_type(given)
     except GrammarError as error:
@@ -260,6 +263,8 @@ def read_choice(given: Any, tools: tuple[Tool, ...]) -> Choice:
         inner, where = given, place
         if "allowed_tools" in given:
             inner, where = given["allowed_tools"], f"{place}/allowed_tools"
+        if not isinstance(inner, Mapping) or not isinstance(inner.get("tools", ()), (list, tuple)):
+            raise GrammarError("allowed tools are an object with 'mode' and a list of 'tools'", pointer=where)
         mode = inner.get("mode", "auto")
         if mode not in ("auto", "required"):
             raise GrammarError(f"mode must be 'auto' or 'required', not {mode!r}", pointer=f"{where}/mode")

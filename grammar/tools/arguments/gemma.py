@@ -12,9 +12,13 @@ import json
 import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ...errors import GrammarError
+from ....earley._meter import tick
+from ...errors import GrammarError, GrammarLimitError
+from ...json_schema.grammar import read_schema
+from ...json_schema.options import DEFAULT_OPTIONS
 from .source import Source, json_text, literal, member_text, starts_with, until, white
 
 if TYPE_CHECKING:
@@ -25,6 +29,33 @@ _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multi
 _NOTES = frozenset(("title", "description", "$comment", "default", "examples", "deprecated", "readOnly", "writeOnly"))
 _SAYING_NOTHING = _NOTES | {"$schema", "$id", "$defs", "definitions"}
 _DEEPEST = 32  # levels of a schema; a recursive one is beyond any bound
+_MOST_FORMS = 10_000
+"""The most formats that a schema becomes: what several `$ref` lead to is written out for each of them. Beyond it,
+GrammarLimitError is raised."""
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+    "integer": (int,),
+    "number": (int, float, Decimal),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+_ANY_OBJECT = r"""
+root ::= (pair ("," pair)*)?
+pair ::= Regex("[^\\s:{{}}\\[\\],<>\"']+") ":" value
+value ::= string | number | "true" | "false" | "null" | "[" (value ("," value)*)? "]" | "{{" root "}}"
+number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ([eE] [-+]? [0-9]+)?
+string ::= {quote} Regex("(?:(?!{pattern})(?s:.))*") {quote}
+"""
+
+
+class _Document:
+    """A schema as a whole, and how many formats it has become."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self.n_forms = 0
 
 
 @dataclass(frozen=True)
@@ -35,8 +66,15 @@ class GemmaText:
 
     def form(self, schema: Any, pointer: str) -> Any:
         if schema == {"type": "object"}:  # nothing is demanded of the arguments
-            return {"type": "any_text", "excludes": ["<tool_call|>", "<end_function_call>"]}
-        return self._members(schema, schema, pointer, 0)
+            pattern = re.escape(self.quote).replace("\\", "\\\\").replace('"', '\\"')
+            return {"type": "grammar", "grammar": _ANY_OBJECT.format(quote=json.dumps(self.quote), pattern=pattern)}
+        try:
+            read_schema(schema, DEFAULT_OPTIONS)  # to refuse what is malformed, or has no document, with its place
+        except GrammarError as error:
+            for one in error.errors:
+                one.pointer = pointer + (one.pointer or "")
+            raise
+        return self._members(schema, _Document(schema), pointer, 0)
 
     def text_form(self, form: Any) -> Any:
         if form is None:
@@ -62,17 +100,24 @@ class GemmaText:
 
     # Formats
 
-    def _form(self, schema: Any, root: Any, pointer: str, depth: int) -> Any:
+    def _form(self, schema: Any, root: _Document, pointer: str, depth: int) -> Any:
+        tick()
         if depth > _DEEPEST:
             raise _refused("a recursive schema", pointer)
-        schema = _resolved(schema, root)
+        root.n_forms += 1
+        if root.n_forms > _MOST_FORMS:
+            message = f"the schema becomes more than {_MOST_FORMS} formats in the notation of Gemma"
+            raise GrammarLimitError(message, pointer=pointer, hint="simplify the schema, or use it in fewer places")
+        schema = _resolved(schema, root, pointer)
         if not isinstance(schema, dict):
             raise _refused("a value of any type", pointer)
         depth += 1
         for key in ("enum", "const"):
             if key in schema:
                 _check(schema, {key, "type"}, pointer)
-                values = schema[key] if key == "enum" else [schema[key]]
+                values = _of_type(schema[key] if key == "enum" else [schema[key]], schema.get("type"))
+                if not values:
+                    raise GrammarError(f"no value of {key!r} has the type", pointer=_at(pointer, key))
                 try:
                     return _either([_const(self._text(value)) for value in values])
                 except ValueError as error:
@@ -101,16 +146,16 @@ class GemmaText:
 
     def _string(self, schema: Any, pointer: str) -> Any:
         _check(schema, {"type", "minLength", "maxLength"}, pointer)
-        least, most = schema.get("minLength", 0), schema.get("maxLength")
+        least, most = _counts(schema, "minLength", "maxLength", pointer)
         form: Any = {"type": "any_text", "excludes": [self.quote]}
         if least or most is not None:
             other = f"(?:[^{re.escape(self.quote[0])}]|{re.escape(self.quote[0])}(?!{re.escape(self.quote[1:])}))"
             form = {"type": "regex", "pattern": f"{other}{{{least},{'' if most is None else most}}}"}
         return _sequence([_const(self.quote), form, _const(self.quote)])
 
-    def _array(self, schema: Any, root: Any, pointer: str, depth: int) -> Any:
+    def _array(self, schema: Any, root: _Document, pointer: str, depth: int) -> Any:
         _check(schema, {"type", "items", "minItems", "maxItems"}, pointer)
-        least, most = schema.get("minItems", 0), schema.get("maxItems")
+        least, most = _counts(schema, "minItems", "maxItems", pointer)
         empty, opening, closing = _const("[]"), _const("["), _const("]")
         if most == 0:
             return empty
@@ -124,8 +169,8 @@ class GemmaText:
         full = _sequence([opening, item, others, closing])
         return full if least else _either([empty, full])
 
-    def _members(self, schema: Any, root: Any, pointer: str, depth: int) -> Any:
-        schema = _resolved(schema, root)
+    def _members(self, schema: Any, root: _Document, pointer: str, depth: int) -> Any:
+        schema = _resolved(schema, root, pointer)
         _check(schema, {"type", "properties", "required", "additionalProperties"}, pointer)
         if isinstance(schema.get("additionalProperties"), dict):
             raise _refused("keys that the schema does not name", f"{pointer}/additionalProperties")
@@ -137,8 +182,8 @@ class GemmaText:
         members = []
         for key, own in properties.items():
             if not _KEY.fullmatch(key):
-                raise _refused(f"the key {key!r}", f"{pointer}/properties/{key}")
-            form = self._form(own, root, f"{pointer}/properties/{key}", depth + 1)
+                raise _refused(f"the key {key!r}", _at(f"{pointer}/properties", key))
+            form = self._form(own, root, _at(f"{pointer}/properties", key), depth + 1)
             members.append((_sequence([_const(f"{key}:"), form]), key in required))
         return _list_of(members)
 
@@ -232,26 +277,60 @@ def _list_of(members: list[tuple[Any, bool]]) -> Any:
     return _const("") if none_yet is None else none_yet
 
 
-def _resolved(schema: Any, root: Any) -> Any:
+def _resolved(schema: Any, document: _Document, pointer: str) -> Any:
     """Return the schema to which the `$ref` of a schema leads, if it is a pointer into the same document."""
     for _ in range(_DEEPEST):
-        reference = schema.get("$ref") if isinstance(schema, dict) else None
-        if not isinstance(reference, str) or not reference.startswith("#"):
+        if not isinstance(schema, dict) or "$ref" not in schema:
             return schema
-        schema = root
-        for part in reference[1:].split("/")[1:]:
+        reference = schema["$ref"]
+        _check(schema, {"$ref"}, pointer)
+        if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
+            raise _refused(f"the reference {reference!r}", _at(pointer, "$ref"))
+        schema = document.root
+        for part in reference.split("/")[1:]:
             part = part.replace("~1", "/").replace("~0", "~")
             if isinstance(schema, list) and part.isdigit() and int(part) < len(schema):
                 schema = schema[int(part)]
+            elif isinstance(schema, dict) and part in schema:
+                schema = schema[part]
             else:
-                schema = schema.get(part, True) if isinstance(schema, dict) else True
-    return True
+                raise GrammarError(f"the reference {reference!r} leads nowhere", pointer=_at(pointer, "$ref"))
+    raise _refused("a recursive schema", pointer)
 
 
 def _check(schema: Any, known: set[str], pointer: str) -> None:
     for key in schema:
         if key not in known and key not in _SAYING_NOTHING:
-            raise _refused(repr(key), f"{pointer}/{key}")
+            raise _refused(repr(key), _at(pointer, key))
+
+
+def _of_type(values: list[Any], kind: Any) -> list[Any]:
+    """Return the values that are of a type of JSON Schema, or of one of several; None: of any."""
+    if kind is None:
+        return values
+    kinds = [kind] if isinstance(kind, str) else kind
+    return [value for value in values if any([_is_of_type(value, one) for one in kinds])]
+
+
+def _is_of_type(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(value, (float, Decimal)):
+        return value == int(value)
+    return isinstance(value, _TYPES[kind])
+
+
+def _counts(schema: Any, least: str, most: str, pointer: str) -> tuple[int, int | None]:
+    """Return two bounds, which JSON Schema lets be written as `2.0`."""
+    low = int(schema.get(least, 0))
+    high = int(schema[most]) if most in schema else None
+    if high is not None and high < low:
+        raise GrammarError(f"{most!r} is {high}, less than {least!r}, {low}", pointer=_at(pointer, most))
+    return low, high
+
+
+def _at(pointer: str, key: str) -> str:
+    return f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
 
 
 def _refused(what: str, pointer: str) -> GrammarError:

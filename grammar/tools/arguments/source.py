@@ -52,7 +52,9 @@ class Source:
         self.text += text
 
     def drop(self) -> None:
-        """Forget what has been read."""
+        """Forget what has been read, if that is most of the text: to copy the rest takes time, too."""
+        if 2 * self.pos < len(self.text):
+            return
         self.text = self.text[self.pos :]
         self.dropped += self.pos
         self.pos = 0
