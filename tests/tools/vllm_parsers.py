@@ -1,0 +1,111 @@
+"""What vLLM's tool parsers read: JSON lines of messages from stdin, JSON lines of results to stdout.
+
+This program runs in an environment of vLLM, without earleymask (`against_vllm` starts it):
+
+    {"parser": "hermes", "tokens": ["<tool_call>"], "tools": [...], "text": "..."}
+    {"whole": {"content": "", "calls": [{"name": "f", "arguments": "{}"}]}, "pieces": {...}}
+
+`whole` is what the server's parser reads in the text, `pieces` what it reads token by token. A
+result may be `{"error": "..."}` instead. The tokenizer has the 256 bytes and the special tokens that the line names.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+Result = dict[str, Any]
+
+
+@functools.cache
+def tokenizer(special: tuple[str, ...]) -> Any:
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    inner = Tokenizer(models.BPE(vocab={letter: index for index, letter in enumerate(letters)}, merges=[]))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    inner.decoder = decoders.ByteLevel()
+    inner.add_special_tokens([AddedToken(text, normalized=False) for text in special])
+    return PreTrainedTokenizerFast(tokenizer_object=inner, clean_up_tokenization_spaces=False)
+
+
+def parser_and_request(line: dict[str, Any]) -> tuple[Any, Any]:
+    """Return a fresh parser of messages, as the server makes one, and the request."""
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+    from vllm.parser.parser_manager import ParserManager
+
+    messages = [{"role": "user", "content": "?"}]
+    request = ChatCompletionRequest(model="m", messages=messages, tools=line["tools"], tool_choice="auto")
+    words = tokenizer(tuple(line["tokens"]))
+    kind = ParserManager.get_parser(tool_parser_name=line["parser"], enable_auto_tools=True, tokenizer=words)
+    return kind(words, request.tools), request
+
+
+def read_whole(line: dict[str, Any]) -> Result:
+    parser, request = parser_and_request(line)
+    ids = tokenizer(tuple(line["tokens"])).encode(line["text"], add_special_tokens=False)
+    _, content, calls = parser.parse(line["text"], request, enable_auto_tools=True, model_output_token_ids=ids)
+    found = [{"name": call.name, "arguments": call.arguments} for call in calls or ()]
+    return {"content": content or "", "calls": found}
+
+
+def read_pieces(line: dict[str, Any]) -> Result:
+    parser, request = parser_and_request(line)
+    content = ""
+    calls: dict[int, dict[str, str]] = {}
+    cut = [*pieces(tokenizer(tuple(line["tokens"])), line["text"]), ("", [])]  # the last one ends the message
+    for index, (piece, ids) in enumerate(cut):
+        delta = parser.parse_delta(piece, ids, request, [], finished=index == len(cut) - 1)
+        if delta is None:
+            continue
+        content += delta.content or ""
+        for call in delta.tool_calls:
+            found = calls.setdefault(call.index, {"name": "", "arguments": ""})
+            if call.function is not None:
+                found["name"] += call.function.name or ""
+                found["arguments"] += call.function.arguments or ""
+    return {"content": content, "calls": [calls[index] for index in sorted(calls)]}
+
+
+def pieces(words: Any, text: str) -> Iterable[tuple[str, list[int]]]:
+    """Yield the pieces of a text, each a special token or a character, with the ids of their tokens."""
+    held: list[int] = []
+    for token in words.encode(text, add_special_tokens=False):
+        held.append(token)
+        piece = words.decode(held, skip_special_tokens=False)
+        if "\ufffd" not in piece:
+            yield piece, held
+            held = []
+    if held:
+        yield words.decode(held, skip_special_tokens=False), held
+
+
+def answer(line: dict[str, Any]) -> dict[str, Result]:
+    results = {}
+    for name, read in (("whole", read_whole), ("pieces", read_pieces)):
+        try:
+            results[name] = read(line)
+        except Exception as error:
+            results[name] = {"error": f"{type(error).__name__}: {error}"}
+    return results
+
+
+def main() -> None:
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # vLLM logs to stdout
+    os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
+    from importlib.metadata import version
+
+    print(json.dumps({"vllm": version("vllm")}), file=out, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()
