@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -158,6 +159,26 @@ def difference(ours: T.Message, theirs: dict[str, Any]) -> str:
     return "white space of the answer" if ours.content.split() == theirs["content"].split() else "answer"
 
 
+def markers(name: str) -> list[str]:
+    """Return the special tokens of a style and the tags of its templates."""
+    style = T.find_style(name)
+    texts = [word.strip() for word in macros(style, [])]
+    tags = [tag for text in texts for tag in re.findall(r"<[^\s>]{2,}>?|\[\W*\w+\W*\]|functools\[|\]<\]\w+\[>\[", text)]
+    return list(dict.fromkeys([*PEERS[name].tokens.split(), *tags]))
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield the strings in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+
+
 def same(a: Any, b: Any) -> bool:
     """Return whether two values are equal as JSON: 1 is 1.0, but not true."""
     if isinstance(a, dict) and isinstance(b, dict):
@@ -172,6 +193,7 @@ def compare(name: str, found: Iterable[tuple[list[Any], str, str]], worker: subp
     assert worker.stdout is not None
     peer = PEERS[name]
     tally = Tally()
+    marks = markers(name)
     for tools, text, writer in found:
         line = {"parser": peer.parser, "tokens": peer.tokens.split(), "tools": tools, "text": text}
         print(json.dumps(line), file=worker.stdin, flush=True)
@@ -184,6 +206,9 @@ def compare(name: str, found: Iterable[tuple[list[Any], str, str]], worker: subp
             if not kind:
                 tally.equal[way] += 1
                 continue
+            texts = [ours.content, *[text for call in ours.calls for text in strings(call.arguments)]]
+            if any(marker in text for marker in marks for text in texts):
+                kind = "markup in a string"
             tally.kinds[way, kind] += 1
             example = {"writer": writer, "text": text, "tools": tools, "ours": ours, "theirs": results[way]}
             if (way, kind) not in tally.examples or len(text) < len(tally.examples[way, kind]["text"]):
