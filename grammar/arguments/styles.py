@@ -4,7 +4,8 @@ An argument has a name and a value. In all styles a text begins an argument, its
 value; the rows say which, and in what else the styles differ. `text` reads and writes arguments by these rows, and
 `embed` makes a grammar of them.
 
-The names of the styles, and the texts, are those of XGrammar 0.2.8 and of the chat templates of these models.
+The names of the styles, and the texts, are those of XGrammar 0.2.8 and of the chat templates of these models. XGrammar
+has no `mimo_xml`: for MiMo it takes `qwen_xml`, of which vLLM's parser for MiMo does not drop the line breaks.
 """
 
 from __future__ import annotations
@@ -78,6 +79,14 @@ STYLES = {
         end="</parameter>",
         stop="</parameter>",
         is_wrapped=True,
+    ),
+    "mimo_xml": ArgumentStyle(
+        begin="<parameter=",
+        after_name=">",
+        kinds=_ANY_KIND,
+        end="</parameter>",
+        stop="</parameter>",
+        between="",
     ),
     "minimax_xml": ArgumentStyle(
         begin='<parameter name="',

@@ -29,6 +29,10 @@ TEXTS = {
         "<parameter=city>\nParis\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
         '<parameter=near>\n{"km": 1.5}\n</parameter>\n<parameter=tags>\n["a b"]\n</parameter>\n'
     ),
+    "mimo_xml": (
+        "<parameter=city>Paris</parameter><parameter=days>3</parameter>"
+        '<parameter=near>{"km": 1.5}</parameter><parameter=tags>["a b"]</parameter>'
+    ),
     "minimax_xml": (
         '<parameter name="city">Paris</parameter>\n<parameter name="days">3</parameter>\n'
         '<parameter name="near">{"km": 1.5}</parameter>\n<parameter name="tags">["a b"]</parameter>\n'
