@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import warnings
 from importlib.metadata import version
 from typing import Any
@@ -40,8 +39,6 @@ def compiled(tag: Any) -> Any:
 
 
 def accepts(grammar: Any, text: str) -> bool:
-    # It allows no white space between the items of a list in Cohere's tags.
-    text = re.sub(r'(</cofl:value>|type="(?:list|dict)">)\n', r"\1", text)
     matcher = xgrammar.GrammarMatcher(grammar, terminate_without_stop_token=True)
     return bool(matcher.accept_string(text) and (matcher.is_terminated() or matcher.accept_token(EOS)))
 

@@ -39,11 +39,36 @@ def parser_and_request(line: dict[str, Any]) -> tuple[Any, Any]:
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
     from vllm.parser.parser_manager import ParserManager
 
+    if line["parser"] == "cohere_command5":
+        return Command5(), None
     messages = [{"role": "user", "content": "?"}]
     request = ChatCompletionRequest(model="m", messages=messages, tools=line["tools"], tool_choice="auto")
     words = tokenizer(tuple(line["tokens"]))
     kind = ParserManager.get_parser(tool_parser_name=line["parser"], enable_auto_tools=True, tokenizer=words)
     return kind(words, request.tools), request
+
+
+class Command5:
+    """Cohere's own filter, which vLLM's parsers of older formats call. vLLM 0.33 has no name for this format."""
+
+    def __init__(self) -> None:
+        from cohere_melody import PyFilter, PyFilterOptions
+
+        self._filter = PyFilter(PyFilterOptions().cmd5().cofl_nested_xml(True).start_in_answer())
+
+    def parse(self, text: str, request: Any, **options: Any) -> tuple[None, str, list[Any]]:
+        found = self._filter.process_full_text(text)
+        return None, found.content or "", found.tool_calls
+
+    def parse_delta(self, piece: str, ids: Any, request: Any, prompt: Any, *, finished: bool) -> Any:
+        from vllm.entrypoints.generate.base.protocol import DeltaMessage
+
+        found = self._filter.flush_partials() if finished else self._filter.write_decoded(piece)
+        calls = [
+            {"index": call.index, "function": {"name": call.name, "arguments": call.arguments}}
+            for call in found.tool_calls
+        ]
+        return DeltaMessage(content=found.content, tool_calls=calls)
 
 
 def read_whole(line: dict[str, Any]) -> Result:
