@@ -60,6 +60,7 @@ PEERS = {
     "gemma": Peer("gemma4", '<|tool_call> <tool_call|> <|"|> <|channel> <channel|>'),
     "glm_4_7": Peer("glm47", f"{TAGS} <arg_key> </arg_key> <arg_value> </arg_value>"),
     "granite": Peer("granite", "<|tool_call|>"),
+    "harmony": Peer("openai"),
     "hermes": Peer("hermes", TAGS),
     "jamba": Peer("jamba", "<tool_calls> </tool_calls>"),
     "kimi": Peer("kimi_k2", f"{KIMI} <|tool_call_argument_begin|> <think> </think>"),
@@ -77,7 +78,8 @@ PEERS = {
     "qwen_3_coder": Peer("qwen3_coder", TAGS),
     "seed_oss": Peer("seed_oss", "<seed:tool_call> </seed:tool_call> <seed:think> </seed:think>"),
 }
-"""`phi_4` has no parser there. `harmony` is read from tokens by OpenAI's library, which downloads a vocabulary."""
+"""`phi_4` has no parser there. For `harmony`, OpenAI's library downloads the vocabulary `o200k_base.tiktoken`, or takes it
+from the folder that TIKTOKEN_ENCODINGS_BASE names."""
 
 
 SPACE = "white space of the answer"
@@ -320,12 +322,16 @@ def unknown(tallies: dict[str, Tally]) -> list[str]:
 
 
 def report(tallies: dict[str, Tally], examples: bool) -> None:
-    columns = ["style", "parser", "messages", "calls", "equal, whole", "equal, in pieces", "differing"]
+    """Print a table: for both ways of reading, how many are the same but for white space, have markup, or differ else."""
+    columns = ["style", "parser", "calls"]
+    columns += [f"{way}: {what}" for way in ("whole", "pieces") for what in ("same", "markup", "other")]
     print("|", " | ".join(columns), "|")
     print("|", " | ".join(["---"] * len(columns)), "|")
     for name, tally in tallies.items():
-        kinds = "; ".join(f"{way}: {kind} {n}" for (way, kind), n in sorted(tally.kinds.items()))
-        row = [name, PEERS[name].parser, tally.n, tally.n_calls, tally.equal["whole"], tally.equal["pieces"], kinds]
+        row = [f"`{name}`", f"`{PEERS[name].parser}`", tally.n_calls]
+        for way in ("whole", "pieces"):
+            same, markup = tally.equal[way] + tally.kinds[way, SPACE], tally.kinds[way, MARKUP]
+            row += [same, markup, tally.n - same - markup]
         print("|", " | ".join(map(str, row)), "|")
     if not examples:
         return

@@ -44,8 +44,22 @@ def parser_and_request(line: dict[str, Any]) -> tuple[Any, Any]:
     messages = [{"role": "user", "content": "?"}]
     request = ChatCompletionRequest(model="m", messages=messages, tools=line["tools"], tool_choice="auto")
     words = tokenizer(tuple(line["tokens"]))
-    kind = ParserManager.get_parser(tool_parser_name=line["parser"], enable_auto_tools=True, tokenizer=words)
+    is_harmony = line["parser"] == "openai"
+    kind = ParserManager.get_parser(
+        tool_parser_name=line["parser"], enable_auto_tools=True, tokenizer=words, is_harmony=is_harmony
+    )
     return kind(words, request.tools), request
+
+
+def cut(line: dict[str, Any]) -> list[tuple[str, list[int]]]:
+    """Return the pieces of a text with the ids of their tokens. gpt-oss has its own vocabulary, which its parser reads."""
+    text = line["text"]
+    if line["parser"] != "openai":
+        return [*pieces(tokenizer(tuple(line["tokens"])), text)]
+    from openai_harmony import HarmonyEncodingName, load_harmony_encoding
+
+    encoding = load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
+    return [("", [token]) for token in encoding.encode(text, allowed_special="all")]  # it reads the ids alone
 
 
 class Command5:
@@ -73,7 +87,7 @@ class Command5:
 
 def read_whole(line: dict[str, Any]) -> Result:
     parser, request = parser_and_request(line)
-    ids = tokenizer(tuple(line["tokens"])).encode(line["text"], add_special_tokens=False)
+    ids = [token for _, tokens in cut(line) for token in tokens]
     _, content, calls = parser.parse(line["text"], request, enable_auto_tools=True, model_output_token_ids=ids)
     found = [{"name": call.name, "arguments": call.arguments} for call in calls or ()]
     return {"content": content or "", "calls": found}
@@ -83,9 +97,9 @@ def read_pieces(line: dict[str, Any]) -> Result:
     parser, request = parser_and_request(line)
     content = ""
     calls: dict[int, dict[str, str]] = {}
-    cut = [*pieces(tokenizer(tuple(line["tokens"])), line["text"]), ("", [])]  # the last one ends the message
-    for index, (piece, ids) in enumerate(cut):
-        delta = parser.parse_delta(piece, ids, request, [], finished=index == len(cut) - 1)
+    found_pieces = [*cut(line), ("", [])]  # the last one ends the message
+    for index, (piece, ids) in enumerate(found_pieces):
+        delta = parser.parse_delta(piece, ids, request, [], finished=index == len(found_pieces) - 1)
         if delta is None:
             continue
         content += delta.content or ""
