@@ -78,8 +78,8 @@ PEERS = {
     "qwen_3_coder": Peer("qwen3_coder", TAGS),
     "seed_oss": Peer("seed_oss", "<seed:tool_call> </seed:tool_call> <seed:think> </seed:think>"),
 }
-"""`phi_4` has no parser there. For `harmony`, OpenAI's library downloads the vocabulary `o200k_base.tiktoken`, or takes it
-from the folder that TIKTOKEN_ENCODINGS_BASE names."""
+"""`phi_4` has no parser there. For `harmony`, OpenAI's library downloads the vocabulary `o200k_base.tiktoken`, or takes
+it from the folder that TIKTOKEN_ENCODINGS_BASE names."""
 
 
 SPACE = "white space of the answer"
@@ -322,7 +322,7 @@ def unknown(tallies: dict[str, Tally]) -> list[str]:
 
 
 def report(tallies: dict[str, Tally], examples: bool) -> None:
-    """Print a table: for both ways of reading, how many are the same but for white space, have markup, or differ else."""
+    """Print a table: in both ways of reading, how many are the same but for white space, have markup, or differ."""
     columns = ["style", "parser", "calls"]
     columns += [f"{way}: {what}" for way in ("whole", "pieces") for what in ("same", "markup", "other")]
     print("|", " | ".join(columns), "|")

@@ -52,7 +52,7 @@ def parser_and_request(line: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def cut(line: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    """Return the pieces of a text with the ids of their tokens. gpt-oss has its own vocabulary, which its parser reads."""
+    """Return the pieces of a text with the ids of their tokens; for gpt-oss, those of its vocabulary."""
     text = line["text"]
     if line["parser"] != "openai":
         return [*pieces(tokenizer(tuple(line["tokens"])), text)]
