@@ -4,7 +4,9 @@ An argument has a name and a value. In all styles a text begins an argument, its
 value; the rows say which, and in what else the styles differ. `text` reads and writes arguments by these rows, and
 `embed` makes a grammar of them.
 
-The names of the styles, and the texts, are those of XGrammar 0.2.8 and of the chat templates of these models.
+The names of the styles, and the texts, are those of XGrammar 0.2.8 and of the chat templates of these models. XGrammar
+has no `mimo_xml`: for MiMo it takes `qwen_xml`, of which vLLM's parser for MiMo does not drop the line breaks. What is
+written between the tags of `cohere_xml` is that of cohere-melody 0.15.
 """
 
 from __future__ import annotations
@@ -79,6 +81,14 @@ STYLES = {
         stop="</parameter>",
         is_wrapped=True,
     ),
+    "mimo_xml": ArgumentStyle(
+        begin="<parameter=",
+        after_name=">",
+        kinds=_ANY_KIND,
+        end="</parameter>",
+        stop="</parameter>",
+        between="",
+    ),
     "minimax_xml": ArgumentStyle(
         begin='<parameter name="',
         after_name='">',
@@ -118,6 +128,7 @@ STYLES = {
         stop="</cofl:value>",
         entities=(*_QUOTED, ("<", "&lt;"), (">", "&gt;")),
         item="<cofl:value",
+        between="",
     ),
     "kimi_k3_xml": ArgumentStyle(
         begin='<|open|>argument key="',

@@ -6,6 +6,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from earleymask import Grammar, Matcher, Vocabulary, allocate_bitmask
 from earleymask import tools as T
 from earleymask.grammar.arguments.styles import STYLES
 from earleymask.grammar.tools.arguments import find as find_notation
@@ -204,3 +207,18 @@ def walk(
         assert accept(byte)
         text.append(byte)
     return None
+
+
+def walk_grammar(rng: random.Random, grammar: Grammar, vocabulary: Vocabulary, words: list[bytes]) -> str | None:
+    """Return the text of a walk through the masks of a grammar over `Vocabulary.bytes()`, None if it does not end."""
+    matcher = Matcher(grammar, vocabulary)
+    row = allocate_bitmask(1, vocabulary.size)[0]
+
+    def allowed() -> list[int]:
+        matcher.fill_bitmask(row)
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little")[: vocabulary.size]
+        tokens: list[int] = np.flatnonzero(bits).tolist()
+        return tokens
+
+    found = walk(rng, allowed, matcher.accept, matcher.rollback, words, 256)
+    return None if found is None else found.decode()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import warnings
 from importlib.metadata import version
 from typing import Any
@@ -40,8 +39,6 @@ def compiled(tag: Any) -> Any:
 
 
 def accepts(grammar: Any, text: str) -> bool:
-    # It allows no white space between the items of a list in Cohere's tags.
-    text = re.sub(r'(</cofl:value>|type="(?:list|dict)">)\n', r"\1", text)
     matcher = xgrammar.GrammarMatcher(grammar, terminate_without_stop_token=True)
     return bool(matcher.accept_string(text) and (matcher.is_terminated() or matcher.accept_token(EOS)))
 
@@ -76,7 +73,8 @@ def test_xgrammar_accepts_messages_under_our_tags(style: str) -> None:
         try:
             text = T.render(message, found, tools=tools)
             request = Request(tools, found, "auto", True, True, "auto" if found.reasoning else None, None)
-            grammar = compiled(json.dumps(request.tag))
+            # XGrammar has no `mimo_xml`; all texts in it are in `qwen_xml`, too.
+            grammar = compiled(json.dumps(request.tag).replace('"mimo_xml"', '"qwen_xml"'))
         except (T.ToolCallError, RuntimeError):  # XGrammar refuses some schemas
             continue
         assert accepts(grammar, text), text

@@ -7,15 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import jsonschema
-import numpy as np
 import pytest
 
-from earleymask import Grammar, Matcher, Vocabulary, allocate_bitmask
+from earleymask import Grammar, Matcher, Vocabulary
 from earleymask import tools as T
-from support.tool_requests import macros, random_message, random_tools, walk
+from support.tool_requests import macros, random_message, random_tools, walk_grammar
 
 VOCABULARY = Vocabulary.bytes()
-EOS = 256
 STYLES = T.style_names()
 N_MESSAGES = 300
 """Random requests for each style."""
@@ -185,7 +183,7 @@ def test_walks_through_masks_are_read_as_valid_calls(style: str) -> None:
         parallel = rng.random() < 0.7
         reasoning: Any = rng.choice([None, "auto", "think"]) if found.reasoning else None
         grammar = Grammar.from_tools(tools, style, choice, parallel=parallel, reasoning=reasoning, whitespace="spaced")
-        text = walked(rng, grammar, [word.encode() for word in macros(found, tools)])
+        text = walk_grammar(rng, grammar, VOCABULARY, [word.encode() for word in macros(found, tools)])
         if text is None:
             continue
         message = T.parse(text, style, tools=tools)
@@ -203,17 +201,3 @@ def test_walks_through_masks_are_read_as_valid_calls(style: str) -> None:
                 jsonschema.validate(call.arguments, schema)
         n_calls += len(message.calls)
     assert n_calls > N_WALKS // 3
-
-
-def walked(rng: random.Random, grammar: Grammar, words: list[bytes]) -> str | None:
-    matcher = Matcher(grammar, VOCABULARY)
-    row = allocate_bitmask(1, VOCABULARY.size)[0]
-
-    def allowed() -> list[int]:
-        matcher.fill_bitmask(row)
-        bits = np.unpackbits(row.view(np.uint8), bitorder="little")[: VOCABULARY.size]
-        tokens: list[int] = np.flatnonzero(bits).tolist()
-        return tokens
-
-    found = walk(rng, allowed, matcher.accept, matcher.rollback, words, EOS)
-    return None if found is None else found.decode()

@@ -29,6 +29,10 @@ TEXTS = {
         "<parameter=city>\nParis\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
         '<parameter=near>\n{"km": 1.5}\n</parameter>\n<parameter=tags>\n["a b"]\n</parameter>\n'
     ),
+    "mimo_xml": (
+        "<parameter=city>Paris</parameter><parameter=days>3</parameter>"
+        '<parameter=near>{"km": 1.5}</parameter><parameter=tags>["a b"]</parameter>'
+    ),
     "minimax_xml": (
         '<parameter name="city">Paris</parameter>\n<parameter name="days">3</parameter>\n'
         '<parameter name="near">{"km": 1.5}</parameter>\n<parameter name="tags">["a b"]</parameter>\n'
@@ -55,9 +59,9 @@ TEXTS = {
         '<arg_key>tags</arg_key>\n<arg_value>["a b"]</arg_value>\n'
     ),
     "cohere_xml": (
-        '<cofl:value name="city" type="raw">Paris</cofl:value>\n<cofl:value name="days" type="json">3</cofl:value>\n'
-        '<cofl:value name="near" type="dict">\n<cofl:value name="km" type="json">1.5</cofl:value>\n</cofl:value>\n'
-        '<cofl:value name="tags" type="list">\n<cofl:value type="raw">a b</cofl:value>\n</cofl:value>\n'
+        '<cofl:value name="city" type="raw">Paris</cofl:value><cofl:value name="days" type="json">3</cofl:value>'
+        '<cofl:value name="near" type="dict"><cofl:value name="km" type="json">1.5</cofl:value></cofl:value>'
+        '<cofl:value name="tags" type="list"><cofl:value type="raw">a b</cofl:value></cofl:value>'
     ),
     "kimi_k3_xml": (
         '<|open|>argument key="city" type="string"<|sep|>Paris<|close|>argument<|sep|>'
