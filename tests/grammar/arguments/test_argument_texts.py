@@ -146,7 +146,7 @@ def test_an_escape_hides_what_would_end_a_value() -> None:
 def test_names_with_entities() -> None:
     name = 'a&amp;"<'
     written = write_arguments({name: 1}, "cohere_xml")
-    assert written == '<cofl:value name="a&amp;amp;&quot;&lt;" type="json">1</cofl:value>\n'
+    assert written == '<cofl:value name="a&amp;amp;&quot;&lt;" type="json">1</cofl:value>'
     assert read_arguments(written, "cohere_xml") == {name: 1}
     assert 'key="a&amp;amp;&quot;<"' in write_arguments({name: 1}, "kimi_k3_xml")
 
