@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from typing import Any
 
 import pytest
@@ -87,7 +88,12 @@ def test_the_text_of_each_style(style: str) -> None:
 @pytest.mark.parametrize("style", STYLES)
 @given(text=st.text(alphabet=st.one_of(st.sampled_from('<>/\n "&a5]['), st.characters(exclude_categories=["Cs"]))))
 def test_strings_are_read_as_they_are_written(style: str, text: str) -> None:
+    """All but those in which the end tag stands."""
     schema = {"properties": {"a": {"type": "string"}}}
+    if STYLES[style].stop in text:
+        with pytest.raises(ArgumentsError, match="would end it"):
+            write_arguments({"a": text}, style, schema)
+        return
     written = write_arguments({"a": text}, style, schema)
     assert read_arguments(written, style, schema) == {"a": text}
 
@@ -105,8 +111,9 @@ def test_what_can_be_written_is_read_as_itself(style: str, arguments: dict[str, 
     try:
         written = write_arguments(arguments, style)
     except ArgumentsError:
-        # Without a schema, some styles do not show what is a string; and some names have no spelling.
-        assert style not in ("cohere_xml", "kimi_k3_xml")
+        # Without a schema, some styles do not show what is a string; some names have no spelling; and a string may have
+        # the end tag in it.
+        assert style not in ("cohere_xml", "kimi_k3_xml") or STYLES[style].stop in json.dumps(arguments)
         return
     assert read_arguments(written, style) == arguments
 
