@@ -1021,7 +1021,7 @@ cdef class Matcher:
         if grammar is None:
             grammar = ONLY_EOS
         if not isinstance(getattr(grammar, "engine", None), Engine):
-            grammar = grammar_reader(grammar)
+            grammar = grammar_reader(grammar, vocabulary)
         if not fingerprint(grammar).startswith(grammar_then):
             raise refused("grammar", f"the snapshot was taken with another grammar, of fingerprint {grammar_then}..., and not with "
                           f"{grammar!r}, of {fingerprint(grammar)[:len(grammar_then)]}...; if Matcher.only_eos made the matcher, "
