@@ -132,6 +132,7 @@ class Matcher:
             TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
                 Nothing has been written then.
             BudgetError: `remaining` is less than `tokens_to_finish()`.
+                After any error of a call with `remaining`, the row allows nothing.
             LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
                 changed then.
             MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.

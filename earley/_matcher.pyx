@@ -213,6 +213,7 @@ cdef class Matcher:
             TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
                 Nothing has been written then.
             BudgetError: `remaining` is less than `tokens_to_finish()`.
+                After any error of a call with `remaining`, the row allows nothing.
             LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
                 changed then.
             MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.
@@ -479,7 +480,10 @@ cdef class Matcher:
                 return False
             if has_room:
                 raise
-            self.make_room(error)
+            try:
+                self.make_room(error)
+            except DeadlineError:
+                return False
         self.partial.begin_again(self.position())
         return self.walk_in_time(time, True)
 
@@ -1400,12 +1404,13 @@ cdef class Matcher:
         if self.in_use and self.used_in != n_forks:     # by threads that have not come along into this child
             self.in_use = 0
         self.used_in = n_forks
-        self.cancels.n_before = self.cancels.n
         if self.in_use == ALONE or self.in_use and not is_fork:
             raise MatcherInUseError(
                 f"another call of this {type(self).__name__} has not returned, or `Filling.wait` has not been called: one "
                 "thread at a time may use a matcher. Nothing has changed. Use a fork() in each thread, or a lock of your "
                 "own around the calls")
+        if not self.in_use:                             # else what was cancelled is a call that is running
+            self.cancels.n_before = self.cancels.n
         self.in_use = self.in_use + 1 if is_fork else ALONE
         return 0
 

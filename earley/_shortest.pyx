@@ -58,7 +58,7 @@ cdef class Shortest:
         self.made = {}
         self.free = {}
         self.in_bytes = rules.has_demanding or rules.has_commits
-        self.full = {} if rules.has_followed else self.free
+        self.full = {}
 
     cdef int renew(self, uint64_t n_collections) except -1:
         self.left = MADE_IN_A_CALL
@@ -184,9 +184,11 @@ cdef class Shortest:
         return min(tokens, <uint64_t> ENDLESS)
 
     cdef uint64_t of_symbol(self, object symbol, bint is_free) except? 0xFFFFFFFFFFFFFFFF:
+        # Rules that are made later may be the first ones with followed terminals.
+        is_free = is_free or not self.rules.has_followed
         found = self.known(symbol, is_free)
         if found is None:
-            if not is_free and self.rules.has_followed:
+            if not is_free:
                 found = self.of_symbol(symbol, True)
             if found is None or found >= ENDLESS:
                 if self.left > 0:

@@ -19,6 +19,7 @@ from earleymask import (
     Limits,
     Matcher,
     MatcherCancelledError,
+    MatcherInUseError,
     Vocabulary,
     allocate_bitmask,
     start_bitmasks,
@@ -198,3 +199,24 @@ def test_many_threads_cancel_at_any_time() -> None:
         for thread in threads:
             thread.join()
     assert issubclass(MatcherCancelledError, EarleymaskError) and not issubclass(MatcherCancelledError, LimitError)
+
+
+def test_a_refused_call_does_not_undo_a_cancel() -> None:
+    """The thread that has cancelled asks at once for what only the running call may have."""
+    matcher = slow_matcher()
+    refused: list[bool] = []
+
+    def cancel() -> None:
+        time.sleep(0.1)
+        matcher.cancel()
+        try:
+            matcher.is_accepting()
+        except MatcherInUseError:
+            refused.append(True)
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    with pytest.raises(MatcherCancelledError):
+        matcher.accept(ord("a"))
+    thread.join()
+    assert refused
