@@ -68,7 +68,7 @@ cdef class Matcher:
     cdef bint write_until(self, uint32_t* words, size_t n_bytes, double seconds) except -1
     cdef Mask* mask_until(self, int64_t time) except? NULL
     cdef bint write_partial(self, uint32_t* words, size_t n_bytes, int64_t time) except -1
-    cdef bint walk_in_time(self, int64_t time, bint has_room) except -1
+    cdef bint walk_in_time(self, int64_t time) except -1
     cdef bint walk_on(self) except -1
     cdef bint fill_tensor(self, row) except -1
     cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=*, double seconds=*) except -1

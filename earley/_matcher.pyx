@@ -454,7 +454,7 @@ cdef class Matcher:
             self.partial = Partial(self.trie)
         set_due(max(time + MOST_LATE_NS, begin + WALK_NS))
         self.partial.begin(self.chart, self.position(), max(time, begin + WALK_NS))
-        is_complete = self.walk_in_time(time, False)
+        is_complete = self.walk_in_time(time)
         if is_complete:
             count_mask(self.chart, MASK_WALKED)
             self.masks.remember(self.chart, self.position(), self.partial.found)
@@ -469,23 +469,27 @@ cdef class Matcher:
             self.check()
         return is_complete
 
-    cdef bint walk_in_time(self, int64_t time, bint has_room) except -1:
-        """Continue the walk; return whether it is complete. `has_room`: whether what was learned has just been dropped."""
+    cdef bint walk_in_time(self, int64_t time) except -1:
+        """Continue the walk; return whether it is complete."""
+        cdef int64_t due
         try:
             return self.walk_on()
         except DeadlineError:
             return False
         except LimitError as error:
-            if self.partial.has_tokens() and (has_room or error.limit in FINAL or wall_clock() + FORGETTING_NS > time):
+            if self.partial.has_gone_on() and self.partial.has_tokens() and (
+                    error.limit in FINAL or wall_clock() + FORGETTING_NS > time):
                 return False
-            if has_room:
+            if self.partial.has_room:
                 raise
+            due = set_due(0)                            # without room, no later call would come further
             try:
                 self.make_room(error)
-            except DeadlineError:
-                return False
+            finally:
+                set_due(due)
+        self.partial.has_room = True
         self.partial.begin_again(self.position())
-        return self.walk_in_time(time, True)
+        return self.walk_in_time(time)
 
     cdef bint walk_on(self) except -1:
         """Continue the walk; return whether it is complete."""

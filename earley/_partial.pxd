@@ -16,6 +16,8 @@ cdef class Partial:
     cdef uint32_t* ancestors        # by depth: the nodes of this way
     cdef uint32_t next              # the trie node that is visited next
     cdef uint32_t deepest           # nodes at this depth are the last ones that this pass visits
+    cdef uint64_t furthest          # where a limit ended the walk, at the furthest: pass and node
+    cdef bint has_room              # what was learned has been dropped since it came there
     cdef int64_t until              # when to stop, by `wall_clock`
     # What this walk is about: a position, and how often positions had been numbered anew.
     cdef uint32_t position
@@ -25,6 +27,8 @@ cdef class Partial:
     cdef int begin(self, Chart chart, uint32_t position, int64_t until) except -1
     # Begin the walk once more after positions were numbered anew; what has been found is still allowed.
     cdef void begin_again(self, uint32_t position) noexcept
+    # After a limit was reached, return whether the walk has come further than whenever one was reached before.
+    cdef bint has_gone_on(self) noexcept nogil
     # Return whether the walk is complete. Raises DeadlineError, and LimitError; what has been found is kept.
     cdef bint go_on(self, Masks masks) except -1 nogil
     cdef bint is_over(self) noexcept nogil

@@ -61,6 +61,8 @@ cdef class Partial:
             return 0
         memset(self.found, 0, self.trie.n_words * sizeof(uint32_t))
         self.chart = chart
+        self.furthest = 0
+        self.has_room = False
         self.begin_again(position)
         return 0
 
@@ -71,6 +73,14 @@ cdef class Partial:
         self.position = position
         self.n_collected = self.chart.n_collections
         self.n_forgotten = self.chart.engine.n_collections
+
+    cdef bint has_gone_on(self) noexcept nogil:
+        cdef uint64_t place = <uint64_t> self.deepest << 32 | self.next
+        if place <= self.furthest:
+            return False
+        self.furthest = place
+        self.has_room = False
+        return True
 
     cdef bint is_over(self) noexcept nogil:
         return wall_clock() > self.until and self.has_tokens()
