@@ -13,7 +13,7 @@ from ..json_schema.options import DEFAULT_OPTIONS, Options, check
 from ..lark.modules import Kept
 from ..source import MAX_WARNINGS, GrammarWarning, did_you_mean
 from .load import Names, TagLoader
-from .spec import dicts_within, read, texts_within, top
+from .spec import SCHEMAS, dicts_within, read, texts_within, top
 
 if TYPE_CHECKING:
     from ...earley.limits import Limits
@@ -113,7 +113,7 @@ def read_again(text: str, options: str, kept: Kept | None, limits: Limits) -> Re
     grammars: list[Any] = [] if kept is None else [grammar for _, grammar in kept.grammars]
     value = read(text, limits)
     if grammars:
-        value = restored(value, grammars)
+        value = replaced(value, lambda given: grammars[given["grammar"]])
     found = json.loads(options) if options else {}
     names = Names(
         tuple(found.get("special", ())),
@@ -177,22 +177,12 @@ def grammars_within(value: Any) -> list[Any]:
 
 
 def replaced(value: Any, instead: Any) -> Any:
-    """Return a copy of a structural tag with `instead(grammar)` in the place of each grammar."""
+    """Return a copy of a structural tag with `instead(grammar)` in the place of each grammar, or of what stands for
+    one. Schemas are shared."""
     if isinstance(value, dict):
-        return {
-            name: each if name in ("json_schema", "schema") else replaced(each, instead) for name, each in value.items()
-        }
+        if value.get("type") == GRAMMAR:
+            return instead(value)
+        return {name: each if name in SCHEMAS else replaced(each, instead) for name, each in value.items()}
     if isinstance(value, list):
         return [replaced(each, instead) for each in value]
     return instead(value) if hasattr(value, "fingerprint") else value
-
-
-def restored(value: Any, grammars: list[Any]) -> Any:
-    """Return a structural tag in which numbers have stood for grammars."""
-    if isinstance(value, dict):
-        if value.get("type") == GRAMMAR and value.keys() == {"type", "grammar"}:
-            return grammars[value["grammar"]]
-        return {name: restored(each, grammars) for name, each in value.items()}
-    if isinstance(value, list):
-        return [restored(each, grammars) for each in value]
-    return value

@@ -20,11 +20,10 @@ from ..model.attributes import Ending, RuleAttributes
 from ..model.compile import compile_model
 from ..model.model import SPECIAL, Model, Symbols
 from ..model.repetition import counted, group, optional, star
-from ..regex.ast import And, Chars, Concat, Literal, Node, Repeat
-from ..regex.codepoints import ALL
-from ..regex.free_text import ANY_TEXT, once, one_of, until, without
+from ..regex.ast import And, Concat, Literal, Node
+from ..regex.free_text import ANY_TEXT, at_most, both, once, one_of, until, without
 from ..source import GrammarWarning
-from .spec import MAX_DEPTH, OLDER, Format, error, is_older, pointer, shown, text_of
+from .spec import MAX_DEPTH, OLDER, Format, error, is_older, placed, pointer, shown, text_of
 
 if TYPE_CHECKING:
     from ...earley import Engine
@@ -174,10 +173,10 @@ class TagLoader:
 
         style = check(DEFAULT_OPTIONS._replace(**self.options)).style
         model = self.model
-        before, begin = (self.terminals, self.excluded), len(model.kinds)
-        self.terminals, self.excluded = {}, ()
+        before, begin = (self.terminals, self.tokens, self.excluded), len(model.kinds)
+        self.terminals, self.tokens, self.excluded = {}, {}, ()
         inside = self.read(format.value["content"], format.at("content"))
-        self.terminals, self.excluded = before
+        self.terminals, self.tokens, self.excluded = before
         for symbol in range(begin, len(model.kinds)):
             self.check_quoted(symbol, format.path)
             model.quoted[symbol] = (style.shortest, style.ascii)
@@ -191,6 +190,8 @@ class TagLoader:
             what = "a JSON Schema"
         elif model.kinds[symbol] == SPECIAL:
             what = "a token of the vocabulary"
+        elif symbol in model.quoted:
+            what = "another JSON string"
         elif symbol in model.attributes or symbol in model.commits:
             what = "a rule or terminal with attributes"
         elif model.parameters is not None:
@@ -487,25 +488,25 @@ class TagLoader:
             max_tokens, max_chars = None, 0
         ends = [text for text in closing.texts if text]
         found: list[Symbols] = []
+        ending: Ending | None
         if ends:
             tree = until(ends, others, max_chars, excludes)
             ending = Ending(ANY_TEXT, one_of(ends), True)
             found.append((self.terminal(tree, "free text", path, max_tokens, ending),))
         tokens = [(text, at, name) for text in ends for at, name in self.special_in(text)]
         if closing.token >= 0 or "" in closing.texts or tokens:
-            free = without([*ends, *others, *excludes])
-            if max_chars is not None:
-                free = (
-                    And((Repeat(Chars(ALL), 0, max_chars), free))
-                    if others or ends or excludes
-                    else Repeat(Chars(ALL), 0, max_chars)
-                )
+            free = both(at_most(max_chars), without([*ends, *others, *excludes]))
             if closing.token >= 0 or "" in closing.texts:
                 token = () if closing.token < 0 else (closing.token,)
                 found.append((self.terminal(free, "free text", path, max_tokens), *token))
             for text, at, name in tokens:
-                before = And((free, Concat((ANY_TEXT, Literal(text[:at]))))) if at else free
-                symbols = (self.terminal(before, "free text", path, max_tokens), self.special_token(name, path))
+                before, ending = free, None
+                if at:  # what stands before the token belongs to the end
+                    begin = Literal(text[:at])
+                    body = both(at_most(max_chars), without(excludes))
+                    before = both(Concat((body, begin)), without([*ends, *others]))
+                    ending = Ending(ANY_TEXT, begin, True)
+                symbols = (self.terminal(before, "free text", path, max_tokens, ending), self.special_token(name, path))
                 found.append((*symbols, *self.constant(text, closing.path, at + len(name))))
         return group(self.model, tuple(dict.fromkeys(found)))
 
@@ -665,6 +666,8 @@ def is_unlimited(given: Any) -> bool:
     if not isinstance(given, dict):
         return False
     kind = given.get("type")
+    if given.get("max_tokens") is not None or given.get("max_chars") is not None:
+        return False
     if kind in ("any_text", "triggered_tags", "dispatch") and not given.get("excludes"):
         return not given.get("stop_after_first") and given.get("loop", True) is True
     if kind in ("any_tokens", "token_triggered_tags", "token_dispatch"):
@@ -673,13 +676,6 @@ def is_unlimited(given: Any) -> bool:
     if kind == "sequence" and isinstance(elements, list) and elements:
         return is_unlimited(elements[-1])
     return kind == "or" and isinstance(elements, list) and any([is_unlimited(each) for each in elements])
-
-
-def placed(problem: GrammarError, path: str) -> GrammarError:
-    """Let an error about a schema say where in the structural tag it is."""
-    for one in problem.errors:
-        one.pointer = path + (one.pointer or "")
-    return problem
 
 
 def check_triggers(triggers: dict[str, None], branches: list[Branch], path: str) -> None:

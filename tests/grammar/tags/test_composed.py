@@ -121,6 +121,52 @@ def test_reasoning_with_special_tokens_and_a_budget() -> None:
     assert not takes(grammar, [257, 257, 258, *b"yes"])
 
 
+@pytest.mark.parametrize("bound", ["max_tokens", "max_chars"])
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_bounds_count_nothing_of_an_end_that_holds_a_token(bound: str, most: int) -> None:
+    tag = {"type": "tag", "begin": "<", "content": {"type": "any_text", bound: most}, "end": "ab</think>"}
+    grammar = made(tag, SPECIAL)
+    for n in range(4):
+        for end in ([258], list(b"</think>")):
+            assert takes(grammar, [*b"<", *b"x" * n, *b"ab", *end]) is (n <= most)
+
+
+def test_what_text_excludes_may_stand_across_an_end_that_holds_a_token() -> None:
+    tag = {"type": "tag", "begin": "<", "content": {"type": "any_text", "excludes": ["xa"]}, "end": "ab</think>"}
+    grammar = made(tag, SPECIAL)
+    for end in ([258], list(b"</think>")):
+        assert takes(grammar, [*b"<xab", *end])
+        assert not takes(grammar, [*b"<xaab", *end])
+
+
+def test_bounded_text_needs_no_end() -> None:
+    for format in ({"type": "any_text", "max_chars": 2}, {"type": "any_tokens", "max_tokens": 2}):
+        grammar = made({"type": "tag", "begin": "<", "content": format, "end": ""})
+        assert accepts(grammar, "<ab")
+        assert not accepts(grammar, "<abc")
+
+
+def test_schemas_of_python_types_are_kept_as_json() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    one, other = [
+        made({"type": "json_schema", "json_schema": pydantic.create_model("Model", **{name: (int, ...)})})
+        for name in "ab"
+    ]
+    assert one != other
+    again = pickle.loads(pickle.dumps(one))
+    assert again == one
+    assert accepts(again, '{"a": 1}')
+    assert not accepts(again, '{"b": 1}')
+
+
+def test_a_schema_may_look_like_what_stands_for_a_grammar() -> None:
+    schema = {"const": {"type": "earleymask", "grammar": 0}}
+    grammar = made({"type": "sequence", "elements": [{"type": "json_schema", "json_schema": schema}, parts()[3]]})
+    again = pickle.loads(pickle.dumps(grammar))
+    assert again == grammar
+    assert accepts(again, '{"type": "earleymask", "grammar": 0}x')
+
+
 def test_parts_that_are_no_grammars_are_refused() -> None:
     with pytest.raises(TypeError, match="union is made of grammars and constant texts, not of int"):
         Grammar.union(Grammar.json(), 5)  # type: ignore[arg-type]
@@ -318,6 +364,8 @@ WRONG: dict[str, tuple[Any, str, str]] = {
     "excludes": ({"type": "json_schema", "json_schema": True, "excludes": ["x", ""]}, "/excludes/1", "empty string"),
     "style": ({"type": "json_schema", "json_schema": True, "style": "yaml"}, "/style", "yaml"),
     "schema": ({"type": "json_schema", "json_schema": {"minimum": "1"}}, "/json_schema/minimum", "`minimum`"),
+    "no schema": ({"type": "json_schema", "json_schema": 5}, "/json_schema", "a schema must be a dict"),
+    "a grammar as schema": ({"type": "json_schema", "json_schema": parts()[3]}, "/json_schema", "not Grammar"),
     "grammar": ({"type": "grammar", "grammar": "root ::= x"}, "/grammar", "rule `x` is not defined"),
     "token": ({"type": "token", "token": -1}, "/token", "a token is an id or a text, not -1"),
     "no format": ([1], "", "a format is an object or a Grammar, not [1]"),
@@ -338,6 +386,7 @@ def test_wrong_outermost_values() -> None:
         ([], "a structural tag is a JSON object, not []"),
         ("{", "the structural tag is not JSON"),
         ({"type": "structural"}, "has type 'structural_tag'"),
+        ({"type": []}, "has type 'structural_tag', not []"),
         ({"type": "structural_tag"}, "needs 'format'"),
         ({"format": CONSTANT, "triggers": []}, "has no 'triggers'"),
     ):
