@@ -88,6 +88,10 @@ class ReadTags:
 
 def read_tags(given: Any, vocabulary: Vocabulary | None, options: dict[str, Any], limits: Limits) -> ReadTags:
     """Read a structural tag as the caller gives it."""
+    from ...trie import Vocabulary
+
+    if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
+        raise TypeError(f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}")
     value = read(given, limits)
     if isinstance(given, (bytes, bytearray)):
         given = bytes(given).decode()

@@ -394,6 +394,8 @@ def test_wrong_outermost_values() -> None:
             Grammar.from_structural_tag(given)
         assert message in str(caught.value)
     assert accepts(Grammar.from_structural_tag(CONSTANT), "a")  # a format alone
+    with pytest.raises(TypeError, match="vocabulary must be a Vocabulary, not int"):
+        Grammar.from_structural_tag(CONSTANT, 5)  # type: ignore[arg-type]
 
 
 def test_limits() -> None:
