@@ -227,9 +227,6 @@ class TagLoader:
         symbol = self.other_tokens(format, "exclude_tokens")
         return counted(self.model, ((symbol,),), 0, format.number("max_tokens"))
 
-    def read_optional(self, format: Format) -> Symbols:
-        return self.repeated(format, 0, 1)
-
     def read_plus(self, format: Format) -> Symbols:
         return self.repeated(format, 1, None)
 
@@ -264,6 +261,10 @@ class TagLoader:
         for given, path in items[:-1]:
             found += self.read(given, path)
         return (*found, *self.read(*items[-1], closing))
+
+    def close_optional(self, format: Format, closing: Closing) -> Symbols:
+        content = self.read(format.value["content"], format.at("content"), closing)
+        return group(self.model, tuple(dict.fromkeys((content, self.close(closing)))))
 
     def close_or(self, format: Format, closing: Closing) -> Symbols:
         alternatives = [self.read(given, path, closing) for given, path in format.items("elements")]

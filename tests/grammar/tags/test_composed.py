@@ -139,6 +139,16 @@ def test_what_text_excludes_may_stand_across_an_end_that_holds_a_token() -> None
         assert not takes(grammar, [*b"<xaab", *end])
 
 
+def test_optional_text_ends_where_the_end_of_its_tag_first_stands() -> None:
+    text = {"type": "any_text"}
+    for content in (text, {"type": "optional", "content": text}):
+        grammar = made({"type": "tag", "begin": "<", "content": content, "end": "aa"})
+        assert accepts(grammar, "<aa")
+        assert accepts(grammar, "<xaa")
+        assert not accepts(grammar, "<aaa")
+        assert not accepts(grammar, "<xaaa")
+
+
 def test_bounded_text_needs_no_end() -> None:
     for format in ({"type": "any_text", "max_chars": 2}, {"type": "any_tokens", "max_tokens": 2}):
         grammar = made({"type": "tag", "begin": "<", "content": format, "end": ""})
