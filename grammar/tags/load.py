@@ -206,6 +206,10 @@ class TagLoader:
             options = {**options, "property_order": "any"}
         most = format.number("max_whitespace_cnt")
         if most is not None:
+            for name in ("indent", "separators"):
+                if self.options.get(name) is not None:
+                    message = f"the option {name!r} already says which white space is written"
+                    raise error(message, format.at("max_whitespace_cnt"), "remove one of them")
             white = {"whitespace": "any", "max_whitespace": most} if most else {"whitespace": "compact"}
             options = {**options, **white}
         style = format.value.get("style", "json")
@@ -413,7 +417,7 @@ class TagLoader:
         return (*one, *self.close(closing))
 
     def read_token_triggered_tags(self, format: Format) -> Symbols:
-        triggers = {self.token(given, path): path for given, path in format.items("trigger_tokens")}
+        triggers = {self.token(given, path) for given, path in format.items("trigger_tokens")}
         free = self.other_tokens(format, "exclude_tokens", "trigger_tokens")
         tags = []
         for tag in format.tags():
@@ -426,6 +430,10 @@ class TagLoader:
                 message = f"the tag begins with {shown(begin.get('token'))}, which is no trigger"
                 raise error(message, tag.at("begin"), "add it to 'trigger_tokens'")
             tags.append((*symbols, *self.inside(tag)))
+        used = {symbols[0] for symbols in tags}
+        for token, path in format.items("trigger_tokens"):
+            if self.token(token, path) not in used:
+                raise unused(shown(token), path, "'exclude_tokens'")
         loops = not format.flag("stop_after_first")
         return self.token_branching(format, free, tags, loops, format.flag("at_least_one"))
 
@@ -684,8 +692,10 @@ def check_triggers(triggers: dict[str, None], branches: list[Branch], path: str)
     used = {branch.begin[: branch.n_trigger] for branch in branches}
     for index, trigger in enumerate(triggers):
         if trigger not in used:
-            raise error(
-                f"no tag begins with the trigger {trigger!r}",
-                pointer(path, index),
-                "remove it; text that must not stand is for 'excludes'",
-            )
+            raise unused(repr(trigger), pointer(path, index), "'excludes'")
+
+
+def unused(trigger: str, path: str, excludes: str) -> GrammarError:
+    """Return the error about a trigger that begins no tag. `excludes`: where what must not stand is listed."""
+    hint = f"remove it; what must not stand is for {excludes}"
+    return error(f"no tag begins with the trigger {trigger}", path, hint)

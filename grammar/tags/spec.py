@@ -145,7 +145,7 @@ class Format:
     def __init__(self, value: Any, path: str, must: str | None = None) -> None:
         """Check the type and the keys of a format. `must`: the type that it must have."""
         if not isinstance(value, Mapping):
-            raise error(f"a format is an object or a Grammar, not {shown(value)}", path)
+            raise error(f"a format of type {must!r} must stand here, not {shown(value)}", path)
         self.value = value
         self.path = path
         found = value.get("type") if "type" in value else must or self.guessed()

@@ -101,6 +101,13 @@ def test_text_ends_where_its_end_first_stands() -> None:
         Grammar.text([])
 
 
+def test_what_text_excludes_is_one_text_or_several() -> None:
+    for excludes in ("ab", ["ab"]):
+        grammar = Grammar.text(excludes=excludes)
+        assert accepts(grammar, "ba")
+        assert not accepts(grammar, "xab")
+
+
 def test_reasoning_before_an_answer() -> None:
     answer = Grammar.from_choices(["yes", "no"])
     grammar = Grammar.reasoning(answer)
@@ -366,6 +373,20 @@ WRONG: dict[str, tuple[Any, str, str]] = {
         "several do: '<', '<t'",
     ),
     "unused": ({"type": "triggered_tags", "triggers": ["<", "x"], "tags": [TAG]}, "/triggers/1", "no tag begins with"),
+    "unused token": (
+        {
+            "type": "token_triggered_tags",
+            "trigger_tokens": [97, 98],
+            "tags": [{"begin": {"type": "token", "token": 97}, "content": CONSTANT, "end": "b"}],
+        },
+        "/trigger_tokens/1",
+        "no tag begins with",
+    ),
+    "no tag": (
+        {"type": "tags_with_separator", "tags": [parts()[3]], "separator": ","},
+        "/tags/0",
+        "a format of type 'tag' must stand here, not a Grammar",
+    ),
     "excluded": (
         {"type": "triggered_tags", "triggers": ["<t"], "tags": [TAG], "excludes": ["<"]},
         "/tags/0/begin",
@@ -404,6 +425,11 @@ def test_wrong_outermost_values() -> None:
             Grammar.from_structural_tag(given)
         assert message in str(caught.value)
     assert accepts(Grammar.from_structural_tag(CONSTANT), "a")  # a format alone
+    schema = {"type": "json_schema", "json_schema": {}, "max_whitespace_cnt": 2}
+    for options in ({"indent": 2}, {"separators": (",", ":")}):
+        with pytest.raises(GrammarError, match="already says which white space is written") as caught:
+            made(schema, **options)
+        assert caught.value.pointer == "/format/max_whitespace_cnt"
     with pytest.raises(TypeError, match="vocabulary must be a Vocabulary, not int"):
         Grammar.from_structural_tag(CONSTANT, 5)  # type: ignore[arg-type]
 
