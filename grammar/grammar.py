@@ -608,7 +608,8 @@ class Grammar:
     def report(self) -> tuple[Row, ...]:
         """How exactly each keyword of a JSON Schema is enforced, computed when read: rows of `pointer`, `keyword`,
         `status` ("exact", "narrowed", "widened", "ignored") and `why`. A Lark grammar has the rows of the schemas in
-        it, each with the place of its schema (`source`). Other grammars have none."""
+        it, each with the place of its schema (`source`). A structural tag has the rows of its schemas, with pointers
+        from its top, and those of the grammars in it. Other grammars have none."""
         source = self._schema
         if not isinstance(source, str):
             with loading(self._engine.limits):

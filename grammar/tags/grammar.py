@@ -37,8 +37,9 @@ class ReadTags:
         loader = TagLoader(names, options, limits)
         self.engine = loader.load(*top(value))
         self.schemas = loader.schemas
+        self.grammars = loader.grammars
         self._warnings = tuple(loader.model.warnings)
-        self._kept = None if loader.has_grammars else Kept()
+        self._kept = None if loader.grammars else Kept()
 
     @property
     def kept(self) -> Kept | None:
@@ -76,10 +77,16 @@ class ReadTags:
         for path, schema, options in self.schemas:
             rows = reread(schema, options, limits).report()
             found += [row._replace(pointer=path + row.pointer) for row in rows]
+        for path, grammar in self.grammars:
+            place = f"the grammar at {path}"
+            found += [row._replace(source=f"{place}, {row.source}" if row.source else place) for row in grammar.report]
         return tuple(found)
 
     def warnings(self) -> tuple[GrammarWarning, ...]:
-        found = [*self._warnings, *[warning_of(row) for row in self.report() if row.status == IGNORED]]
+        ignored = [
+            warning_of(row)._replace(source=row.source or None) for row in self.report() if row.status == IGNORED
+        ]
+        found = [*self._warnings, *ignored]
         more = len(found) - MAX_WARNINGS
         if more > 0:
             found[MAX_WARNINGS:] = [found[MAX_WARNINGS]._replace(message=f"and {more} more warnings")]

@@ -75,11 +75,11 @@ class TagLoader:
         self.names = names
         self.options = options
         self.own_options: str | None = None  # their text
-        self.has_grammars = False
         self.limits = limits
         self.model = Model(self, limits) if embedded is None else embedded.model
         self._embedded = embedded
         self.schemas: list[tuple[str, Any, str]] = []  # their places, the schemas, their options
+        self.grammars: list[tuple[str, Any]] = []  # their places, and the grammars
         self.terminals: dict[Node, int] = {}
         self.tokens: dict[object, int] = {}
         self.excluded: tuple[str, ...] = ()  # what free text may not contain: the ends of the tag around it
@@ -633,7 +633,7 @@ class TagLoader:
 
     def grammar_object(self, grammar: Any, path: str) -> Symbols:
         """Return the symbol of a `Grammar` that stands in the place of a format."""
-        self.has_grammars = True
+        self.grammars.append((path, grammar))
         symbol = self.model.rule("grammar", self.origin(path))
         self.embedded.given(grammar, f"the grammar at {path}", symbol, self.origin(path), self.limits)
         return (symbol,)

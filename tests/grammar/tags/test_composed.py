@@ -346,6 +346,13 @@ def test_reports_and_warnings_have_their_places() -> None:
     grammar = made({"type": "sequence", "elements": [CONSTANT, {"type": "json_schema", "json_schema": {"typo": 1}}]})
     assert "/format/elements/1/json_schema/typo" in [row.pointer for row in grammar.report]
     assert [warning.pointer for warning in grammar.warnings] == ["/format/elements/1/json_schema/typo"]
+    lark = Grammar.from_lark('start: %json {"typo": 1}')
+    around = Grammar.sequence(Grammar.sequence(Grammar.from_json_schema({"typo": 1})), lark)
+    first, second = "the grammar at /format/elements/0", "the grammar at /format/elements/1"
+    places = [("/typo", f"{first}, {first}"), ("/typo", f"{second}, line 1, column 8")]
+    assert [(row.pointer, row.source) for row in around.report if row.keyword == "typo"] == places
+    for grammar in (around, pickle.loads(pickle.dumps(around))):
+        assert [(warning.pointer, warning.source) for warning in grammar.warnings] == places
 
 
 WRONG: dict[str, tuple[Any, str, str]] = {
