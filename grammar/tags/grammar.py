@@ -140,7 +140,9 @@ def names_in(value: Any, vocabulary: Vocabulary) -> Names:
     """Return what the vocabulary says about the names of tokens in a structural tag."""
     texts = "\0".join([*texts_within(value), *[text for style in styles(value) for text in STYLES[style].texts()]])
     special = tuple(sorted([name for name in vocabulary.special_tokens if name and name in texts]))
-    wanted = {text.encode(): text for text in token_texts(value) if text not in vocabulary.special_tokens}
+    wanted = {
+        text.encode(errors="replace"): text for text in token_texts(value) if text not in vocabulary.special_tokens
+    }
     ids: dict[str, int] = {}
     if wanted:
         for id_ in range(vocabulary.size):

@@ -559,6 +559,8 @@ class TagLoader:
     def token_id(self, given: Any, path: str) -> int | str:
         """Return the id of a token, or the name of a special token."""
         if isinstance(given, str):
+            if not text_of(given, path):
+                raise error("a token is an id or a text, not an empty one", path)
             return dict(self.names.ids).get(given, given)
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 0xFFFFFFFF:
             raise error(f"a token is an id or a text, not {shown(given)}", path)

@@ -258,6 +258,23 @@ def test_wrong_arguments_are_named() -> None:
         Grammar.from_tools([WEATHER], tool_choice=5)
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"call": "CALL ${nam} ${arguments}"}, r"no \$\{name\} before"),
+        ({"call": "${arguments} ${name}"}, r"no \$\{name\} before"),
+        ({"call": "CALL ${name}"}, r"has no \$\{arguments\}"),
+        ({"call": "${name} ${arguments}"}, "needs a text before the name"),
+        ({"call": ()}, "needs a text before the name"),
+        ({"call": "${name} ${arguments}", "section": "${calls}"}, "needs a text before the name"),
+    ],
+)
+def test_styles_that_say_too_little(fields: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        T.Style(name="mine", **fields)
+    assert T.Style(name="mine", call="${name} ${arguments}", trigger="CALL").triggers == ("CALL",)
+
+
 def test_tools_with_the_names_of_modes_are_chosen_by_objects() -> None:
     tools = [{"type": "function", "name": name} for name in ("auto", "none", "required", "any")]
     for tool in tools:

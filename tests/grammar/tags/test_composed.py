@@ -406,6 +406,8 @@ WRONG: dict[str, tuple[Any, str, str]] = {
     "a grammar as schema": ({"type": "json_schema", "json_schema": parts()[3]}, "/json_schema", "not Grammar"),
     "grammar": ({"type": "grammar", "grammar": "root ::= x"}, "/grammar", "rule `x` is not defined"),
     "token": ({"type": "token", "token": -1}, "/token", "a token is an id or a text, not -1"),
+    "no text of a token": ({"type": "token", "token": ""}, "/token", "not an empty one"),
+    "surrogate in a token": ({"type": "exclude_token", "exclude_tokens": ["\ud800"]}, "/exclude_tokens/0", "surrogate"),
     "no format": ([1], "", "a format is an object or a Grammar, not [1]"),
 }
 
@@ -413,10 +415,11 @@ WRONG: dict[str, tuple[Any, str, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_errors_have_their_places(name: str) -> None:
     format, pointer, message = WRONG[name]
-    with pytest.raises(GrammarError) as caught:
-        made(format)
-    assert caught.value.pointer == "/format" + pointer
-    assert message in str(caught.value)
+    for vocabulary in (None, SPECIAL):
+        with pytest.raises(GrammarError) as caught:
+            made(format, vocabulary)
+        assert caught.value.pointer == "/format" + pointer
+        assert message in str(caught.value)
 
 
 def test_wrong_outermost_values() -> None:
