@@ -86,7 +86,8 @@ class Row(NamedTuple):
         "ignored", the keyword has no effect, and `Grammar.warnings` has a warning about it; "refused", there is no
         grammar: such rows are in `GrammarError.report`.
     why: the option or limit that causes the status, or what the keyword is; empty where there is nothing to say.
-    source: for a schema within a Lark grammar, where it stands there ("line 3, column 8"); otherwise empty.
+    source: for a schema within a Lark grammar, where it stands there ("line 3, column 8"); for one of a grammar within
+        a structural tag, which grammar that is; otherwise empty.
     reason: `why` as a code.
     """
 

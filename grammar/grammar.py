@@ -463,7 +463,7 @@ class Grammar:
         cls,
         until: str | Iterable[str] | None = None,
         *,
-        excludes: Iterable[str] = (),
+        excludes: str | Iterable[str] = (),
         max_tokens: int | None = None,
         max_chars: int | None = None,
         vocabulary: Vocabulary | None = None,
@@ -474,13 +474,14 @@ class Grammar:
         Args:
             until: the text, or the texts, that end it at their first occurrence, and belong to it. Without it, the
                 text may end anywhere.
-            excludes: texts that must not stand in it.
+            excludes: the text, or the texts, that must not stand in it.
             max_tokens: the most tokens that it may take, before it ends as soon as it can.
             max_chars: the most characters (Unicode scalar values), without `until`.
             vocabulary: as in `from_structural_tag`, for special tokens in `until`.
             limits: as in `from_lark`.
         """
-        free: dict[str, Any] = {"type": "any_text", "excludes": list(excludes)}
+        excludes = [excludes] if isinstance(excludes, str) else list(excludes)
+        free: dict[str, Any] = {"type": "any_text", "excludes": excludes}
         free |= {"max_tokens": max_tokens, "max_chars": max_chars}
         if until is not None:
             ends = [until] if isinstance(until, str) else list(until)
@@ -607,7 +608,8 @@ class Grammar:
     def report(self) -> tuple[Row, ...]:
         """How exactly each keyword of a JSON Schema is enforced, computed when read: rows of `pointer`, `keyword`,
         `status` ("exact", "narrowed", "widened", "ignored") and `why`. A Lark grammar has the rows of the schemas in
-        it, each with the place of its schema (`source`). Other grammars have none."""
+        it, each with the place of its schema (`source`). A structural tag has the rows of its schemas, with pointers
+        from its top, and those of the grammars in it. Other grammars have none."""
         source = self._schema
         if not isinstance(source, str):
             with loading(self._engine.limits):

@@ -118,7 +118,7 @@ def generate(
         vocabulary = model_vocabulary(model, vocabulary)
     if forced and vocabulary.encode is None:
         raise VocabularyError("forced=True needs a vocabulary with `encode`; see Vocabulary.with_encode")
-    if max_new_tokens < 0 or temperature <= 0:
+    if max_new_tokens < 0 or not temperature > 0:
         raise ValueError(f"max_new_tokens is {max_new_tokens} and temperature {temperature}; at least 0, and above 0")
     prompts = _prompts(input_ids, attention_mask)
     grammars = as_grammars(grammar)
@@ -153,6 +153,7 @@ class _Loop:
         self.rows = rows
         self.forced = forced
         self.threads = threads
+        self.size = rows[0].matcher.vocabulary.size if rows else 0
         self.masks = allocate_bitmask(len(rows), rows[0].matcher.vocabulary) if rows else np.zeros((0, 0), np.int32)
 
     def run(self, temperature: float | None, generator: torch.Generator | None, bar: Any) -> int:
@@ -168,7 +169,8 @@ class _Loop:
             if not live:
                 return n_passes
             unread = [row.unread if row.is_live else [] for row in self.rows]
-            scores = self.reader.read(unread)[live].float()
+            # A mask that allows all tokens would leave the scores of ids beyond the vocabulary as they are.
+            scores = self.reader.read(unread)[live, : self.size].float()
             n_passes += 1
             apply_bitmask(scores, self.masks[live])
             for index, token in zip(live, _chosen(scores, temperature, generator), strict=True):

@@ -133,11 +133,13 @@ def speculate(
         generator: for sampling; on the CPU.
 
     Raises:
-        ValueError: `way` is unknown, or the prompt is empty.
+        ValueError: `way` is unknown, the prompt is empty, or `max_new_tokens` or `temperature` is negative.
         EmptyMaskError: the vocabulary cannot spell what must come next.
     """
     if way not in ("constrained", "verified", "tree"):
         raise ValueError(f'way is {way!r}; give "constrained", "verified" or "tree"')
+    if max_new_tokens < 0:
+        raise ValueError(f"max_new_tokens is {max_new_tokens}; it must be at least 0")
     ids = [int(token) for token in prompt]
     if not ids:
         raise ValueError("the prompt is empty; begin it with BOS or any other id")
@@ -314,7 +316,7 @@ class Sampler:
     """Makes probabilities of scores, and samples of them."""
 
     def __init__(self, temperature: float = 1.0, generator: torch.Generator | None = None) -> None:
-        if temperature < 0:
+        if not temperature >= 0:
             raise ValueError(f"temperature is {temperature}; it must be at least 0")
         self.temperature = temperature
         self.generator = generator

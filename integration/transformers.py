@@ -106,7 +106,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
     def reset(self) -> None:
         """Forget the prompt: the next call begins a new generation."""
         self._prompt: npt.NDArray[np.integer[Any]] | None = None
-        self._length = 0  # of the rows of the last call
+        self._last: npt.NDArray[np.integer[Any]] | None = None  # the rows of the last call
         self._masks = np.zeros((0, 0), np.int32)  # of the last call, one for each history that continued
         self._mask_of: dict[RowKey, int] = {}  # the row of `_masks` of each of those histories
         self._given_up: set[RowKey] = set()  # histories that were given up in the last call, see `_may_give_up`
@@ -166,8 +166,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
     def _find_prompt(self, ids: npt.NDArray[np.integer[Any]]) -> int:
         """Return the length of the prompts. In the first call of a generation, remember them.
 
-        During a generation the prompts keep their rows (a beam search reorders only the rows of one prompt), and rows
-        grow by one id. They become shorter when assisted decoding takes back a guess.
+        During a generation the prompts keep their rows (a beam search reorders only the rows of one prompt). A row is
+        one of the last call with one more id or, when assisted decoding takes back a guess, with an id in place of the
+        last ones.
         """
         n_rows, length = ids.shape
         if self.prompt_length is not None:
@@ -176,15 +177,20 @@ class GrammarLogitsProcessor(LogitsProcessor):
                     f"rows of {length} ids are shorter than the prompt_length that was given, {self.prompt_length}"
                 )
             return self.prompt_length
-        prompt = self._prompt
-        if prompt is None or not (
-            len(prompt) == n_rows
-            and prompt.shape[1] < length <= self._length + 1
-            and np.array_equal(prompt, ids[:, : prompt.shape[1]])
+        prompt, last = self._prompt, self._last
+        self._last = ids.copy()
+        if (
+            prompt is None
+            or last is None
+            or not (
+                len(prompt) == n_rows
+                and prompt.shape[1] < length <= last.shape[1] + 1
+                and np.array_equal(prompt, ids[:, : prompt.shape[1]])
+                and {row.tobytes() for row in ids[:, :-1]} <= {row.tobytes() for row in last[:, : length - 1]}
+            )
         ):
             self.reset()
-            self._prompt = prompt = ids.copy()
-        self._length = length
+            self._prompt = prompt = self._last = ids.copy()
         return int(prompt.shape[1])
 
     def _row_keys(self, ids: npt.NDArray[np.integer[Any]], prompt_length: int) -> list[RowKey]:
@@ -268,6 +274,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         masked = scores.clone()
         if bitmask is not None:
             apply_bitmask(masked, bitmask)
+            masked[:, self.vocabulary.size :] = -torch.inf  # a mask that allows all tokens leaves these as they are
         if ended:
             # The scores of these rows do not matter, but a row of NaN would stop the whole batch.
             width = scores.shape[-1]

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from ..grammar.arguments.text import SURROGATE
 from ..trie.errors import EarleymaskError
 
 
@@ -25,8 +26,10 @@ class ToolCall:
 
     @property
     def arguments_json(self) -> str:
-        """The arguments as JSON text, as OpenAI's APIs have them."""
-        return json.dumps(self.arguments, ensure_ascii=False)
+        """The arguments as JSON text, as OpenAI's APIs have them. It can be encoded in UTF-8: if a string has a lone
+        surrogate, all characters beyond ASCII are written as escapes."""
+        text = json.dumps(self.arguments, ensure_ascii=False)
+        return json.dumps(self.arguments) if SURROGATE.search(text) else text
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ..grammar.tools.arguments import find as find_notation
 from ..grammar.tools.arguments.source import Mismatch, Source, Unfinished, follows, literal, starts_with, until, white
-from ..grammar.tools.definitions import INPUT, Tool, read_tools
+from ..grammar.tools.definitions import INPUT, Strict, Tool, read_tools
 from ..grammar.tools.style import Style, around, fields
 from ..grammar.tools.style import find as find_style
 from .message import Event, Message, ToolCall, ToolCallError
@@ -25,7 +25,12 @@ Steps = Generator[None, None, None]
 
 
 def parse(
-    text: str, style: str | Style = "hermes", *, tools: Iterable[Any] = (), reasoning: Reasoning = "auto"
+    text: str,
+    style: str | Style = "hermes",
+    *,
+    tools: Iterable[Any] = (),
+    strict: Strict = True,
+    reasoning: Reasoning = "auto",
 ) -> Message:
     """Return what a model's text says.
 
@@ -34,6 +39,8 @@ def parse(
         style: the name of a style, or a `Style`.
         tools: the tools of the request, as for `Grammar.from_tools`. In styles whose notation does not tell the type of
             a value, the schemas tell it; without them such values are strings. They also tell which tools are custom.
+        strict: what `Grammar.from_tools` was given. A schema that was not enforced does not tell the type of a value:
+            what reads as JSON is JSON.
         reasoning: "open" if the prompt has already begun the reasoning. Otherwise reasoning is read where it stands;
             None: it is not looked for.
 
@@ -41,7 +48,7 @@ def parse(
         ToolCallError: the text begins a call and does not go on as the style does.
         GrammarError: the style or a tool is not known, as for `Grammar.from_tools`.
     """
-    parser = Parser(style, tools=tools, reasoning=reasoning)
+    parser = Parser(style, tools=tools, strict=strict, reasoning=reasoning)
     parser.feed(text)
     parser.finish()
     return parser.message
@@ -64,13 +71,18 @@ class Parser:
     """
 
     def __init__(
-        self, style: str | Style = "hermes", *, tools: Iterable[Any] = (), reasoning: Reasoning = "auto"
+        self,
+        style: str | Style = "hermes",
+        *,
+        tools: Iterable[Any] = (),
+        strict: Strict = True,
+        reasoning: Reasoning = "auto",
     ) -> None:
         if reasoning not in (None, "think", "auto", "open"):
             raise ValueError(f"reasoning must be None, 'think', 'auto' or 'open', not {reasoning!r}")
         self.style = find_style(style)
         self.message = Message()
-        self._tools = {tool.name: tool for tool in read_tools(tools)}
+        self._tools = {tool.name: tool for tool in read_tools(tools, strict)}
         self._notation = find_notation(self.style.arguments)
         self._source = Source()
         self._events: list[Event] = []

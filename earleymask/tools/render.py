@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..grammar.arguments.text import SURROGATE
 from ..grammar.tools.arguments import find as find_notation
-from ..grammar.tools.definitions import INPUT, Tool, read_tools
+from ..grammar.tools.definitions import INPUT, Strict, Tool, read_tools
 from ..grammar.tools.style import Style, around
 from ..grammar.tools.style import find as find_style
 from .message import Message, ToolCall, ToolCallError
 
 
-def render(message: Message | Iterable[ToolCall], style: str | Style = "hermes", *, tools: Iterable[Any] = ()) -> str:
+def render(
+    message: Message | Iterable[ToolCall],
+    style: str | Style = "hermes",
+    *,
+    tools: Iterable[Any] = (),
+    strict: Strict = True,
+) -> str:
     """Return the text that means a message in a style: `parse` reads the same message from it.
 
     Args:
         message: a message, or calls alone.
         style: the name of a style, or a `Style`.
         tools: the tools, as for `parse`. With them, it is checked that the schema gives each value back.
+        strict: as for `parse`.
 
     Raises:
         ToolCallError: the style cannot write a value, such as a string that has the text which ends it.
@@ -26,7 +34,7 @@ def render(message: Message | Iterable[ToolCall], style: str | Style = "hermes",
     style = find_style(style)
     if not isinstance(message, Message):
         message = Message(calls=list(message))
-    known = {tool.name: tool for tool in read_tools(tools)}
+    known = {tool.name: tool for tool in read_tools(tools, strict)}
     calls = [
         _call(call, style, known.get(call.name), style.first_index + index) for index, call in enumerate(message.calls)
     ]
@@ -64,7 +72,9 @@ def _together(calls: list[str], style: Style) -> str:
 
 def _call(call: ToolCall, style: Style, tool: Tool | None, index: int) -> str:
     bad = style.bad_character(call.name)
-    if bad or not call.name:
+    if not call.name:
+        raise ToolCallError("a call needs the name of a tool")
+    if bad:
         raise ToolCallError(f"the style {style.name!r} cannot write {bad!r} in the name {call.name!r}")
     template, field, schema = style.calls[0], "arguments", tool.parameters if tool is not None else None
     arguments: dict[str, Any] = call.arguments
@@ -77,8 +87,11 @@ def _call(call: ToolCall, style: Style, tool: Tool | None, index: int) -> str:
             arguments, schema = {INPUT: call.input}, {"properties": {INPUT: {"type": "string"}}}
         try:
             text = find_notation(style.arguments).write(arguments, schema)
-        except ValueError as error:
-            raise ToolCallError(f"the style {style.name!r} cannot write a call of {call.name!r}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            why = "its arguments are nested too deeply" if isinstance(error, RecursionError) else error
+            raise ToolCallError(f"the style {style.name!r} cannot write a call of {call.name!r}: {why}") from None
+    if SURROGATE.search(text):
+        raise ToolCallError(f"the style {style.name!r} cannot write a call of {call.name!r}: it has a lone surrogate")
     head, end = around(template, field)
     return head.replace("${name}", call.name).replace("${index}", str(index)) + text + end
 

@@ -9,7 +9,9 @@ This module knows the styles and the types of a schema, and imports nothing else
 from __future__ import annotations
 
 import json
+import math
 import re
+import sys
 from typing import Any
 
 from .styles import STRUCTURES, STYLES, ArgumentStyle, read_name, written_name
@@ -17,6 +19,7 @@ from .views import View, Views, type_of
 
 SPACE = " \t\n\r"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS = {"null": "null", "true": "boolean", "false": "boolean"}
 
 
@@ -45,7 +48,10 @@ def read_arguments(text: str, style: str, schema: Any = True) -> dict[str, Any]:
     decides which texts are strings where a style does not show it. Raises ArgumentsError, a ValueError.
     """
     reader = _Reader(text, style_of(style), Views(schema))
-    found = reader.members(reader.views.root)
+    try:
+        found = reader.members(reader.views.root)
+    except RecursionError:
+        raise ArgumentsError("expected arguments that are nested less deeply", reader.at) from None
     if reader.at < len(text):
         raise ArgumentsError(f"expected an argument, which begins with {reader.style.begin!r}", reader.at)
     return found
@@ -66,9 +72,38 @@ def read_json(text: str, types: frozenset[str]) -> tuple[bool, Any]:
     if kind not in types:
         return False, None
     try:
-        return True, json.loads(text, strict=True, parse_constant=_refused)
-    except (ValueError, RecursionError):
+        return True, json_value(text)
+    except json.JSONDecodeError:
         return False, None
+
+
+def json_value(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises json.JSONDecodeError if the text is no JSON, and ArgumentsError if Python cannot read it: for an integer with
+    too many digits, a number that would be infinite, and values that are nested too deeply.
+    """
+    try:
+        return json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_refused)
+    except RecursionError:
+        raise ArgumentsError("expected JSON that is nested less deeply") from None
+
+
+def _integer(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        most = sys.get_int_max_str_digits()
+        raise ArgumentsError(
+            f"expected an integer of at most {most} digits, which Python reads (sys.set_int_max_str_digits)"
+        ) from None
+
+
+def _float(text: str) -> float:
+    found = float(text)
+    if math.isinf(found):
+        raise ArgumentsError("expected a number that a float can hold")
+    return found
 
 
 def may_be_json(text: str, types: frozenset[str]) -> bool:
@@ -78,7 +113,7 @@ def may_be_json(text: str, types: frozenset[str]) -> bool:
 
 
 def _refused(word: str) -> Any:
-    raise ValueError(f"{word} is no JSON")
+    raise json.JSONDecodeError(f"{word} is no JSON", word, 0)
 
 
 class _Reader:
@@ -187,7 +222,10 @@ class _Reader:
     def plain(self, text: str, types: frozenset[str], begin: int) -> Any:
         """Return the string that a text says, or what it says as JSON."""
         others = types - {"string"} - (STRUCTURES if self.style.item else frozenset())
-        is_json, value = read_json(text, others)
+        try:
+            is_json, value = read_json(text, others)
+        except ArgumentsError as error:
+            raise ArgumentsError(str(error), begin) from None
         if is_json:
             return value
         if "string" not in types:
@@ -201,6 +239,17 @@ def unwrapped(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "\n" else text
 
 
+def written_json(value: Any, name: str) -> str:
+    """Return the JSON text of a value, which errors call `name`. Raises ArgumentsError if it has none."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ArgumentsError(f"{name} cannot be written as JSON: {error}") from None
+    if SURROGATE.search(text):
+        raise ArgumentsError(f"{name} has a lone surrogate, which no text in UTF-8 has")
+    return text
+
+
 def write_arguments(arguments: dict[str, Any], style: str, schema: Any = True) -> str:
     """Return the text of some arguments in one of the styles, in their order.
 
@@ -208,7 +257,10 @@ def write_arguments(arguments: dict[str, Any], style: str, schema: Any = True) -
     so: a string that has in it what ends a value, for example.
     """
     rows = style_of(style)
-    return _Writer(rows, Views(schema)).members(arguments, "")
+    try:
+        return _Writer(rows, Views(schema)).members(arguments, "")
+    except RecursionError:
+        raise ArgumentsError("the arguments are nested too deeply") from None
 
 
 class _Writer:
@@ -216,13 +268,13 @@ class _Writer:
         self.style = style
         self.views = views
 
-    def members(self, members: dict[str, Any], where: str, view: View | None = None) -> str:
+    def members(self, members: dict[Any, Any], where: str, view: View | None = None) -> str:
         style = self.style
         view = self.views.root if view is None else view
         found = []
         for name, value in members.items():
             place = f"{where}/{name}"
-            written = written_name(name, style)
+            written = written_name(name, style) if isinstance(name, str) else None
             if written is None:
                 raise ArgumentsError(f"the name of {place!r} cannot be written in this style")
             between = style.between if style.before_value else ""
@@ -258,7 +310,7 @@ class _Writer:
         elif kind == "string":
             text = self.string(value, where, types - (STRUCTURES if style.item else frozenset()))
         else:
-            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            text = written_json(value, repr(where))
             if style.stop in text:
                 text = text.replace("<", "\\u003c")
             if style.is_wrapped:
@@ -267,6 +319,8 @@ class _Writer:
 
     def string(self, value: str, where: str, types: frozenset[str]) -> str:
         style = self.style
+        if SURROGATE.search(value):
+            raise ArgumentsError(f"{where!r} has a lone surrogate, which no text in UTF-8 has")
         if style.stop in value:
             raise ArgumentsError(f"{where!r} has {style.stop!r} in it, which would end it")
         if may_be_json(value, types - {"string"}):

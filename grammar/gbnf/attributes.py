@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from math import isinf
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import GrammarError
@@ -95,6 +96,8 @@ def check(loader: Loader, definition: Definition, given: dict[str, Attribute]) -
 def number(loader: Loader, attribute: Attribute) -> float:
     if not isinstance(attribute.value, float):
         raise loader.error(f"`{attribute.name}` takes a number", attribute.begin, f"write {attribute.name}=1")
+    if isinf(attribute.value):
+        raise loader.error(f"the number of `{attribute.name}` is too large", attribute.begin)
     return attribute.value
 
 

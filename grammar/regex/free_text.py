@@ -28,6 +28,18 @@ def without(strings: Iterable[str]) -> Node:
     return Not(Concat((ANY_TEXT, one_of(strings), ANY_TEXT))) if strings else ANY_TEXT
 
 
+def at_most(most: int | None) -> Node:
+    """Return the regex of the texts of at most so many characters; None: of any text."""
+    return ANY_TEXT if most is None else Repeat(Chars(ALL), 0, most, False)
+
+
+def both(one: Node, other: Node) -> Node:
+    """Return the regex of the texts that two regexes match. A regex of any text leaves the other one as it is."""
+    if one is ANY_TEXT:
+        return other
+    return one if other is ANY_TEXT else And((one, other))
+
+
 def until(
     ends: Iterable[str], others: Iterable[str] = (), most: int | None = None, excluded: Iterable[str] = ()
 ) -> Node:
@@ -37,10 +49,8 @@ def until(
     most: characters before the end. excluded: what does not stand in the text before the end, though the two together
     may spell it.
     """
-    ends, excluded = list(ends), list(excluded)
-    text: Node = ANY_TEXT if most is None else Repeat(Chars(ALL), 0, most, False)
-    if excluded:
-        text = without(excluded) if most is None else And((text, without(excluded)))
+    ends = list(ends)
+    text = both(at_most(most), without(excluded))
     return And((Concat((text, one_of(ends))), once([*ends, *others])))
 
 

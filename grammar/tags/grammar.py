@@ -13,7 +13,7 @@ from ..json_schema.options import DEFAULT_OPTIONS, Options, check
 from ..lark.modules import Kept
 from ..source import MAX_WARNINGS, GrammarWarning, did_you_mean
 from .load import Names, TagLoader
-from .spec import dicts_within, read, texts_within, top
+from .spec import SCHEMAS, dicts_within, read, texts_within, top
 
 if TYPE_CHECKING:
     from ...earley.limits import Limits
@@ -37,8 +37,9 @@ class ReadTags:
         loader = TagLoader(names, options, limits)
         self.engine = loader.load(*top(value))
         self.schemas = loader.schemas
+        self.grammars = loader.grammars
         self._warnings = tuple(loader.model.warnings)
-        self._kept = None if loader.has_grammars else Kept()
+        self._kept = None if loader.grammars else Kept()
 
     @property
     def kept(self) -> Kept | None:
@@ -76,10 +77,16 @@ class ReadTags:
         for path, schema, options in self.schemas:
             rows = reread(schema, options, limits).report()
             found += [row._replace(pointer=path + row.pointer) for row in rows]
+        for path, grammar in self.grammars:
+            place = f"the grammar at {path}"
+            found += [row._replace(source=f"{place}, {row.source}" if row.source else place) for row in grammar.report]
         return tuple(found)
 
     def warnings(self) -> tuple[GrammarWarning, ...]:
-        found = [*self._warnings, *[warning_of(row) for row in self.report() if row.status == IGNORED]]
+        ignored = [
+            warning_of(row)._replace(source=row.source or None) for row in self.report() if row.status == IGNORED
+        ]
+        found = [*self._warnings, *ignored]
         more = len(found) - MAX_WARNINGS
         if more > 0:
             found[MAX_WARNINGS:] = [found[MAX_WARNINGS]._replace(message=f"and {more} more warnings")]
@@ -88,6 +95,10 @@ class ReadTags:
 
 def read_tags(given: Any, vocabulary: Vocabulary | None, options: dict[str, Any], limits: Limits) -> ReadTags:
     """Read a structural tag as the caller gives it."""
+    from ...trie import Vocabulary
+
+    if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
+        raise TypeError(f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}")
     value = read(given, limits)
     if isinstance(given, (bytes, bytearray)):
         given = bytes(given).decode()
@@ -113,7 +124,7 @@ def read_again(text: str, options: str, kept: Kept | None, limits: Limits) -> Re
     grammars: list[Any] = [] if kept is None else [grammar for _, grammar in kept.grammars]
     value = read(text, limits)
     if grammars:
-        value = restored(value, grammars)
+        value = replaced(value, lambda given: grammars[given["grammar"]])
     found = json.loads(options) if options else {}
     names = Names(
         tuple(found.get("special", ())),
@@ -129,7 +140,9 @@ def names_in(value: Any, vocabulary: Vocabulary) -> Names:
     """Return what the vocabulary says about the names of tokens in a structural tag."""
     texts = "\0".join([*texts_within(value), *[text for style in styles(value) for text in STYLES[style].texts()]])
     special = tuple(sorted([name for name in vocabulary.special_tokens if name and name in texts]))
-    wanted = {text.encode(): text for text in token_texts(value) if text not in vocabulary.special_tokens}
+    wanted = {
+        text.encode(errors="replace"): text for text in token_texts(value) if text not in vocabulary.special_tokens
+    }
     ids: dict[str, int] = {}
     if wanted:
         for id_ in range(vocabulary.size):
@@ -177,22 +190,12 @@ def grammars_within(value: Any) -> list[Any]:
 
 
 def replaced(value: Any, instead: Any) -> Any:
-    """Return a copy of a structural tag with `instead(grammar)` in the place of each grammar."""
+    """Return a copy of a structural tag with `instead(grammar)` in the place of each grammar, or of what stands for
+    one. Schemas are shared."""
     if isinstance(value, dict):
-        return {
-            name: each if name in ("json_schema", "schema") else replaced(each, instead) for name, each in value.items()
-        }
+        if value.get("type") == GRAMMAR:
+            return instead(value)
+        return {name: each if name in SCHEMAS else replaced(each, instead) for name, each in value.items()}
     if isinstance(value, list):
         return [replaced(each, instead) for each in value]
     return instead(value) if hasattr(value, "fingerprint") else value
-
-
-def restored(value: Any, grammars: list[Any]) -> Any:
-    """Return a structural tag in which numbers have stood for grammars."""
-    if isinstance(value, dict):
-        if value.get("type") == GRAMMAR and value.keys() == {"type", "grammar"}:
-            return grammars[value["grammar"]]
-        return {name: restored(each, grammars) for name, each in value.items()}
-    if isinstance(value, list):
-        return [restored(each, grammars) for each in value]
-    return value

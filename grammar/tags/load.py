@@ -20,11 +20,10 @@ from ..model.attributes import Ending, RuleAttributes
 from ..model.compile import compile_model
 from ..model.model import SPECIAL, Model, Symbols
 from ..model.repetition import counted, group, optional, star
-from ..regex.ast import And, Chars, Concat, Literal, Node, Repeat
-from ..regex.codepoints import ALL
-from ..regex.free_text import ANY_TEXT, once, one_of, until, without
+from ..regex.ast import And, Concat, Literal, Node
+from ..regex.free_text import ANY_TEXT, at_most, both, once, one_of, until, without
 from ..source import GrammarWarning
-from .spec import MAX_DEPTH, OLDER, Format, error, is_older, pointer, shown, text_of
+from .spec import MAX_DEPTH, OLDER, Format, error, is_older, placed, pointer, shown, text_of
 
 if TYPE_CHECKING:
     from ...earley import Engine
@@ -76,11 +75,11 @@ class TagLoader:
         self.names = names
         self.options = options
         self.own_options: str | None = None  # their text
-        self.has_grammars = False
         self.limits = limits
         self.model = Model(self, limits) if embedded is None else embedded.model
         self._embedded = embedded
         self.schemas: list[tuple[str, Any, str]] = []  # their places, the schemas, their options
+        self.grammars: list[tuple[str, Any]] = []  # their places, and the grammars
         self.terminals: dict[Node, int] = {}
         self.tokens: dict[object, int] = {}
         self.excluded: tuple[str, ...] = ()  # what free text may not contain: the ends of the tag around it
@@ -174,10 +173,10 @@ class TagLoader:
 
         style = check(DEFAULT_OPTIONS._replace(**self.options)).style
         model = self.model
-        before, begin = (self.terminals, self.excluded), len(model.kinds)
-        self.terminals, self.excluded = {}, ()
+        before, begin = (self.terminals, self.tokens, self.excluded), len(model.kinds)
+        self.terminals, self.tokens, self.excluded = {}, {}, ()
         inside = self.read(format.value["content"], format.at("content"))
-        self.terminals, self.excluded = before
+        self.terminals, self.tokens, self.excluded = before
         for symbol in range(begin, len(model.kinds)):
             self.check_quoted(symbol, format.path)
             model.quoted[symbol] = (style.shortest, style.ascii)
@@ -191,6 +190,8 @@ class TagLoader:
             what = "a JSON Schema"
         elif model.kinds[symbol] == SPECIAL:
             what = "a token of the vocabulary"
+        elif symbol in model.quoted:
+            what = "another JSON string"
         elif symbol in model.attributes or symbol in model.commits:
             what = "a rule or terminal with attributes"
         elif model.parameters is not None:
@@ -205,6 +206,10 @@ class TagLoader:
             options = {**options, "property_order": "any"}
         most = format.number("max_whitespace_cnt")
         if most is not None:
+            for name in ("indent", "separators"):
+                if self.options.get(name) is not None:
+                    message = f"the option {name!r} already says which white space is written"
+                    raise error(message, format.at("max_whitespace_cnt"), "remove one of them")
             white = {"whitespace": "any", "max_whitespace": most} if most else {"whitespace": "compact"}
             options = {**options, **white}
         style = format.value.get("style", "json")
@@ -225,9 +230,6 @@ class TagLoader:
     def read_any_tokens(self, format: Format) -> Symbols:
         symbol = self.other_tokens(format, "exclude_tokens")
         return counted(self.model, ((symbol,),), 0, format.number("max_tokens"))
-
-    def read_optional(self, format: Format) -> Symbols:
-        return self.repeated(format, 0, 1)
 
     def read_plus(self, format: Format) -> Symbols:
         return self.repeated(format, 1, None)
@@ -263,6 +265,10 @@ class TagLoader:
         for given, path in items[:-1]:
             found += self.read(given, path)
         return (*found, *self.read(*items[-1], closing))
+
+    def close_optional(self, format: Format, closing: Closing) -> Symbols:
+        content = self.read(format.value["content"], format.at("content"), closing)
+        return group(self.model, tuple(dict.fromkeys((content, self.close(closing)))))
 
     def close_or(self, format: Format, closing: Closing) -> Symbols:
         alternatives = [self.read(given, path, closing) for given, path in format.items("elements")]
@@ -411,7 +417,7 @@ class TagLoader:
         return (*one, *self.close(closing))
 
     def read_token_triggered_tags(self, format: Format) -> Symbols:
-        triggers = {self.token(given, path): path for given, path in format.items("trigger_tokens")}
+        triggers = {self.token(given, path) for given, path in format.items("trigger_tokens")}
         free = self.other_tokens(format, "exclude_tokens", "trigger_tokens")
         tags = []
         for tag in format.tags():
@@ -424,6 +430,10 @@ class TagLoader:
                 message = f"the tag begins with {shown(begin.get('token'))}, which is no trigger"
                 raise error(message, tag.at("begin"), "add it to 'trigger_tokens'")
             tags.append((*symbols, *self.inside(tag)))
+        used = {symbols[0] for symbols in tags}
+        for token, path in format.items("trigger_tokens"):
+            if self.token(token, path) not in used:
+                raise unused(shown(token), path, "'exclude_tokens'")
         loops = not format.flag("stop_after_first")
         return self.token_branching(format, free, tags, loops, format.flag("at_least_one"))
 
@@ -487,25 +497,25 @@ class TagLoader:
             max_tokens, max_chars = None, 0
         ends = [text for text in closing.texts if text]
         found: list[Symbols] = []
+        ending: Ending | None
         if ends:
             tree = until(ends, others, max_chars, excludes)
             ending = Ending(ANY_TEXT, one_of(ends), True)
             found.append((self.terminal(tree, "free text", path, max_tokens, ending),))
         tokens = [(text, at, name) for text in ends for at, name in self.special_in(text)]
         if closing.token >= 0 or "" in closing.texts or tokens:
-            free = without([*ends, *others, *excludes])
-            if max_chars is not None:
-                free = (
-                    And((Repeat(Chars(ALL), 0, max_chars), free))
-                    if others or ends or excludes
-                    else Repeat(Chars(ALL), 0, max_chars)
-                )
+            free = both(at_most(max_chars), without([*ends, *others, *excludes]))
             if closing.token >= 0 or "" in closing.texts:
                 token = () if closing.token < 0 else (closing.token,)
                 found.append((self.terminal(free, "free text", path, max_tokens), *token))
             for text, at, name in tokens:
-                before = And((free, Concat((ANY_TEXT, Literal(text[:at]))))) if at else free
-                symbols = (self.terminal(before, "free text", path, max_tokens), self.special_token(name, path))
+                before, ending = free, None
+                if at:  # what stands before the token belongs to the end
+                    begin = Literal(text[:at])
+                    body = both(at_most(max_chars), without(excludes))
+                    before = both(Concat((body, begin)), without([*ends, *others]))
+                    ending = Ending(ANY_TEXT, begin, True)
+                symbols = (self.terminal(before, "free text", path, max_tokens, ending), self.special_token(name, path))
                 found.append((*symbols, *self.constant(text, closing.path, at + len(name))))
         return group(self.model, tuple(dict.fromkeys(found)))
 
@@ -549,6 +559,8 @@ class TagLoader:
     def token_id(self, given: Any, path: str) -> int | str:
         """Return the id of a token, or the name of a special token."""
         if isinstance(given, str):
+            if not text_of(given, path):
+                raise error("a token is an id or a text, not an empty one", path)
             return dict(self.names.ids).get(given, given)
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 0xFFFFFFFF:
             raise error(f"a token is an id or a text, not {shown(given)}", path)
@@ -623,7 +635,7 @@ class TagLoader:
 
     def grammar_object(self, grammar: Any, path: str) -> Symbols:
         """Return the symbol of a `Grammar` that stands in the place of a format."""
-        self.has_grammars = True
+        self.grammars.append((path, grammar))
         symbol = self.model.rule("grammar", self.origin(path))
         self.embedded.given(grammar, f"the grammar at {path}", symbol, self.origin(path), self.limits)
         return (symbol,)
@@ -665,6 +677,8 @@ def is_unlimited(given: Any) -> bool:
     if not isinstance(given, dict):
         return False
     kind = given.get("type")
+    if given.get("max_tokens") is not None or given.get("max_chars") is not None:
+        return False
     if kind in ("any_text", "triggered_tags", "dispatch") and not given.get("excludes"):
         return not given.get("stop_after_first") and given.get("loop", True) is True
     if kind in ("any_tokens", "token_triggered_tags", "token_dispatch"):
@@ -675,20 +689,15 @@ def is_unlimited(given: Any) -> bool:
     return kind == "or" and isinstance(elements, list) and any([is_unlimited(each) for each in elements])
 
 
-def placed(problem: GrammarError, path: str) -> GrammarError:
-    """Let an error about a schema say where in the structural tag it is."""
-    for one in problem.errors:
-        one.pointer = path + (one.pointer or "")
-    return problem
-
-
 def check_triggers(triggers: dict[str, None], branches: list[Branch], path: str) -> None:
     """Raise the error about a trigger that begins no tag."""
     used = {branch.begin[: branch.n_trigger] for branch in branches}
     for index, trigger in enumerate(triggers):
         if trigger not in used:
-            raise error(
-                f"no tag begins with the trigger {trigger!r}",
-                pointer(path, index),
-                "remove it; text that must not stand is for 'excludes'",
-            )
+            raise unused(repr(trigger), pointer(path, index), "'excludes'")
+
+
+def unused(trigger: str, path: str, excludes: str) -> GrammarError:
+    """Return the error about a trigger that begins no tag. `excludes`: where what must not stand is listed."""
+    hint = f"remove it; what must not stand is for {excludes}"
+    return error(f"no tag begins with the trigger {trigger}", path, hint)

@@ -13,6 +13,7 @@ from typing import Any
 from ...earley.limits import Limits
 from ..errors import GrammarError
 from ..json_schema.read import copied, read_text
+from ..json_schema.read import read as read_schema
 from ..source import did_you_mean
 
 FORMATS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -47,6 +48,9 @@ FORMATS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 OLDER = "structural_tag"
 """The type of the older form, which is no format."""
 _OLDER_KEYS = (("structures", "triggers"), ("at_least_one",))
+
+SCHEMAS = ("json_schema", "schema")
+"""The keys whose value is a JSON Schema."""
 
 MAX_DEPTH = 100
 """The most formats within each other. They are read recursively. Beyond it, GrammarLimitError is raised."""
@@ -102,7 +106,34 @@ def read(given: Any, limits: Limits) -> dict[str, Any]:
         given = copied(given.model_dump(by_alias=True), "the structural tag", limits)
     if not isinstance(given, dict):
         raise GrammarError(f"a structural tag is a JSON object, not {shown(given)}", pointer="")
+    read_schemas(given, limits)
     return given
+
+
+def read_schemas(given: dict[str, Any], limits: Limits) -> None:
+    """Put the schemas of Python types, as JSON values, into their places in a structural tag."""
+    stack: list[tuple[Any, str]] = [(given, "")]
+    while stack:
+        value, path = stack.pop()
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, each in items:
+            if name not in SCHEMAS:
+                if isinstance(each, (dict, list)):
+                    stack.append((each, pointer(path, name)))
+            elif not isinstance(each, (dict, str, bool)):
+                try:
+                    value[name] = read_schema(each, limits)
+                except TypeError as problem:
+                    raise error(str(problem), pointer(path, name)) from None
+                except GrammarError as problem:
+                    raise placed(problem, pointer(path, name)) from problem
+
+
+def placed(problem: GrammarError, path: str) -> GrammarError:
+    """Let an error about a schema say where in the structural tag it is."""
+    for one in problem.errors:
+        one.pointer = path + (one.pointer or "")
+    return problem
 
 
 class Format:
@@ -114,7 +145,7 @@ class Format:
     def __init__(self, value: Any, path: str, must: str | None = None) -> None:
         """Check the type and the keys of a format. `must`: the type that it must have."""
         if not isinstance(value, Mapping):
-            raise error(f"a format is an object or a Grammar, not {shown(value)}", path)
+            raise error(f"a format of type {must!r} must stand here, not {shown(value)}", path)
         self.value = value
         self.path = path
         found = value.get("type") if "type" in value else must or self.guessed()
@@ -207,7 +238,7 @@ def text_of(value: Any, path: str) -> str:
 def top(given: Mapping[str, Any]) -> tuple[Any, str]:
     """Return the outermost format of a structural tag, and its place. The older form becomes triggered tags."""
     kind = given.get("type", OLDER)
-    if kind in FORMATS:
+    if isinstance(kind, str) and kind in FORMATS:
         return given, ""
     if kind != OLDER:
         meant = did_you_mean(kind, (OLDER, *FORMATS)) if isinstance(kind, str) else None
@@ -233,7 +264,7 @@ def dicts_within(given: Any) -> Iterator[dict[str, Any]]:
         value = stack.pop()
         if isinstance(value, dict):
             yield value
-            stack += [each for name, each in value.items() if name not in ("json_schema", "schema")]
+            stack += [each for name, each in value.items() if name not in SCHEMAS]
         elif isinstance(value, list):
             stack += value
 

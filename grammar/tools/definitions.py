@@ -24,6 +24,7 @@ _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}, "additiona
 _ANY_PARAMETERS: dict[str, Any] = {"type": "object"}
 _FUNCTION_KEYS = frozenset(("name", "description", "parameters", "strict"))
 _CUSTOM_KEYS = frozenset(("name", "description", "format"))
+_GRAMMAR_KEYS = frozenset(("syntax", "definition"))
 
 Strict = Literal["declared"] | bool
 """Which schemas of arguments are enforced: all (True), those of functions with `strict: true` ("declared"), none."""
@@ -79,7 +80,7 @@ def read_tools(given: Iterable[Any], strict: Strict = True, style: Style | None 
     one name, and for a name that the style cannot write."""
     if isinstance(given, (str, bytes, Mapping)):
         raise TypeError(f"tools must be a list of definitions, not one {type(given).__name__}")
-    if strict not in (True, False, "declared"):
+    if not isinstance(strict, bool) and strict != "declared":
         raise ValueError(f"strict must be True, False or 'declared', not {strict!r}")
     found: dict[str, Tool] = {}
     for index, definition in enumerate(given):
@@ -142,16 +143,14 @@ def _refuse_others(given: Mapping[str, Any], known: frozenset[str], pointer: str
     """Refuse keys that are not known: a misspelled `parameters` would be a tool without a constraint."""
     for key in given:
         if key not in known:
-            hint = did_you_mean(key, known) or f"the keys are {', '.join(sorted(known))}"
+            hint = did_you_mean(str(key), known) or f"the keys are {', '.join(sorted(known))}"
             raise GrammarError(f"unknown key {shortened(repr(key))}", pointer=f"{pointer}/{key}", hint=hint)
 
 
 def _function(given: Mapping[str, Any], pointer: str, strict: Strict) -> Tool:
     _refuse_others(given, _FUNCTION_KEYS | {"type", "cache_control", "defer_loading"}, pointer)
     name = _name(given, pointer)
-    declared = given.get("strict")
-    if declared is not None and not isinstance(declared, bool):
-        raise GrammarError(f"strict must be true or false, not {declared!r}", pointer=f"{pointer}/strict")
+    declared = _declared(given, pointer)
     parameters = given.get("parameters")
     if strict is False or (strict == "declared" and declared is not True):
         return Tool(name, pointer, _ANY_PARAMETERS, strict=declared)
@@ -161,10 +160,18 @@ def _function(given: Mapping[str, Any], pointer: str, strict: Strict) -> Tool:
 def _other(given: Mapping[str, Any], key: str, pointer: str, strict: Strict) -> Tool:
     """Return a tool whose schema stands at `key`. What else it has is for people and clients."""
     name = _name(given, pointer)
-    declared = given.get("strict") is True
-    if strict is False or (strict == "declared" and not declared):
-        return Tool(name, pointer, _ANY_PARAMETERS)
-    return Tool(name, pointer, object_schema(given[key], f"{pointer}/{key}"), key=key)
+    declared = _declared(given, pointer)
+    if strict is False or (strict == "declared" and declared is not True):
+        return Tool(name, pointer, _ANY_PARAMETERS, strict=declared)
+    return Tool(name, pointer, object_schema(given[key], f"{pointer}/{key}"), strict=declared, key=key)
+
+
+def _declared(given: Mapping[str, Any], pointer: str) -> bool | None:
+    """Return what a definition says about `strict`."""
+    found = given.get("strict")
+    if found is not None and not isinstance(found, bool):
+        raise GrammarError(f"strict must be true or false, not {found!r}", pointer=f"{pointer}/strict")
+    return found
 
 
 def object_schema(parameters: Any, pointer: str) -> dict[str, Any]:
@@ -200,12 +207,15 @@ def _custom(given: Mapping[str, Any], pointer: str) -> Tool:
     if kind not in ("text", "grammar"):
         raise GrammarError('the format of a custom tool is {"type": "text"} or {"type": "grammar", ...}', pointer=place)
     if kind == "text":
+        _refuse_others(form, frozenset(("type",)), place)
         return Tool(name, pointer, is_custom=True)
-    grammar = form
+    grammar, known = form, _GRAMMAR_KEYS | {"type"}
     if "grammar" in form:
-        grammar, place = form["grammar"], f"{place}/grammar"
+        _refuse_others(form, frozenset(("type", "grammar")), place)
+        grammar, known, place = form["grammar"], _GRAMMAR_KEYS, f"{place}/grammar"
         if not isinstance(grammar, Mapping):
             raise GrammarError("grammar must be an object with syntax and definition", pointer=place)
+    _refuse_others(grammar, known, place)
     syntax, definition = grammar.get("syntax"), grammar.get("definition")
     if syntax not in ("lark", "regex"):
         raise GrammarError(f"syntax must be 'lark' or 'regex', not {syntax!r}", pointer=f"{place}/syntax")

@@ -73,6 +73,13 @@ class Style:
     first_index: int = 0
     not_in_names: str = ""
 
+    def __post_init__(self) -> None:
+        for template in self.calls:
+            if "${name}" not in around(template, "arguments")[0]:
+                raise ValueError(f"the template {template!r} has no ${{name}} before ${{arguments}}")
+        if not self.calls or "" in self.triggers:
+            raise ValueError(f"the style {self.name!r} needs a text before the name of a tool, or a trigger")
+
     @property
     def calls(self) -> tuple[str, ...]:
         """The templates of a call, the one to be written first."""

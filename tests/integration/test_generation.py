@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support import vocabularies
-from support.tiny_model import tiny_tokenizer
+from support.tiny_model import make_model, tiny_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -28,23 +28,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 GRAMMAR = Grammar.from_json_schema(SCHEMA, whitespace="compact")
-
-
-def make_model(size: int, seed: int = 0, kind: str = "Llama", **config: Any) -> Any:
-    torch.manual_seed(seed)
-    config = {"bos_token_id": None, "eos_token_id": size - 1, "pad_token_id": 0, **config}
-    made = getattr(transformers, f"{kind}Config")(
-        vocab_size=size,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        max_position_embeddings=256,
-        initializer_range=0.3,
-        **config,
-    )
-    return getattr(transformers, f"{kind}ForCausalLM")(made).eval()
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +138,16 @@ def test_the_bar(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "12/12" in capsys.readouterr().err
 
 
+def test_logits_wider_than_the_vocabulary() -> None:
+    # All bits of the mask are set: it says nothing about ids beyond the vocabulary.
+    vocabulary = Vocabulary.from_tokens([bytes([65 + i]) for i in range(31)] + [b""], eos_token_id=31)
+    wide = make_model(64, eos_token_id=31)
+    for do_sample in (False, True):
+        generator = torch.Generator().manual_seed(3)
+        found = generate(wide, vocabulary, PROMPTS[:2], "start: /.*/", do_sample=do_sample, generator=generator)
+        assert max(map(max, found.tokens)) < 32
+
+
 BYTES = Vocabulary.bytes()
 NARROW = Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2)
 
@@ -165,6 +158,7 @@ NARROW = Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2)
         (lambda m: generate(m, BYTES, [[1], []], GRAMMAR), ValueError, "prompt 1 is empty"),
         (lambda m: generate(m, BYTES, [[1]] * 3, [GRAMMAR] * 2), ValueError, "2 grammars for 3 prompts"),
         (lambda m: generate(m, BYTES, [[1]], GRAMMAR, temperature=0), ValueError, "temperature 0"),
+        (lambda m: generate(m, BYTES, [[1]], GRAMMAR, temperature=float("nan")), ValueError, "temperature nan"),
         (lambda m: generate(m, BYTES, [[1]], GRAMMAR, max_new_tokens=-1), ValueError, "max_new_tokens is -1"),
         (lambda m: generate(m, BYTES, torch.ones(3), GRAMMAR), ValueError, r"both must be \(rows, length\)"),
         (lambda m: generate(m, NARROW, [[1]], 'start: "a"', forced=True), VocabularyError, "needs a vocabulary with"),

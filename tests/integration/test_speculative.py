@@ -17,6 +17,7 @@ transformers = pytest.importorskip("transformers")
 from earleymask import EmptyMaskError, Grammar, Matcher, Vocabulary  # noqa: E402
 from earleymask.integration.speculative import ModelScores, Sampler, speculate, tree_step, verified_step  # noqa: E402
 from support.effort import effort  # noqa: E402
+from support.tiny_model import make_model  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -26,23 +27,6 @@ GRAMMAR = Grammar.from_lark('start: /[ab]{1,2}/ ("c" | "d")?')
 PROMPT = [5, 6]
 N_SAMPLES = 2500
 WAYS = ("constrained", "verified", "tree")
-
-
-def make_model(size: int, seed: int) -> Any:
-    torch.manual_seed(seed)
-    config = transformers.LlamaConfig(
-        vocab_size=size,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=256,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=size - 1,
-        pad_token_id=0,
-    )
-    return transformers.LlamaForCausalLM(config).eval()
 
 
 class Plain:
@@ -222,6 +206,7 @@ def test_logits_beyond_the_vocabulary() -> None:
         (lambda t, d: speculate(t, d, VOCABULARY, [1], GRAMMAR, way="x"), ValueError, "way is 'x'"),
         (lambda t, d: speculate(t, d, VOCABULARY, [], GRAMMAR), ValueError, "prompt is empty"),
         (lambda t, d: speculate(t, d, VOCABULARY, [1], GRAMMAR, temperature=-1), ValueError, "temperature is -1"),
+        (lambda t, d: speculate(t, d, VOCABULARY, [1], GRAMMAR, max_new_tokens=-1), ValueError, "max_new_tokens is -1"),
         (lambda t, d: speculate(t, d, VOCABULARY, [1], 'start: "z"'), EmptyMaskError, "no token that the grammar"),
         (
             lambda t, d: speculate(t, d, VOCABULARY, [1], 'start: "z"', way="tree"),

@@ -12,7 +12,7 @@ import pytest
 
 from support import vocabularies
 from support.effort import effort
-from support.tiny_model import tiny_tokenizer
+from support.tiny_model import make_model, tiny_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -44,25 +44,6 @@ start: NAME "(" (argument (", " argument)~0..1)? ")"
 argument: NAME "=" (NAME | /[0-9]{1,4}/ | "(" argument ")")
 NAME: /[A-Za-z_][A-Za-z_0-9]{0,7}/
 """
-
-
-def make_model(size: int, seed: int = 0, **config: Any) -> transformers.LlamaForCausalLM:
-    """Make a Llama of a few thousand weights besides its embeddings."""
-    torch.manual_seed(seed)
-    config = {"bos_token_id": None, "eos_token_id": EOS, "pad_token_id": 0, **config}
-    model = transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            vocab_size=size,
-            hidden_size=16,
-            intermediate_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            max_position_embeddings=256,
-            initializer_range=0.3,  # ten times the usual, or all tokens would be equally likely
-            **config,
-        )
-    )
-    return model.eval()
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +271,7 @@ def test_several_ids_end_a_row() -> None:
 def test_the_generation_configs_ends_replace_the_vocabularys() -> None:
     tokens = [bytes([byte]) for byte in range(256)] + [b"<eos>", b"<eot>", b"<end>"]
     vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=256)
-    model = make_model(259)
+    model = make_model(259, eos_token_id=EOS)
     model.generation_config.eos_token_id = [257, 258]
     grammar = Grammar.from_lark(LIST)
     processor = GrammarLogitsProcessor(grammar, vocabulary, eos_token_id=model.generation_config.eos_token_id)
@@ -427,13 +408,20 @@ def test_ratios_on_a_real_vocabulary(tekken: Vocabulary) -> None:
 
 
 def test_logits_wider_than_the_vocabulary() -> None:
-    model = make_model(320)
+    model = make_model(320, eos_token_id=EOS)
     with torch.no_grad():
         model.lm_head.weight[257:] *= 50  # makes the padding likelier than anything else
     processor = GrammarLogitsProcessor(Grammar.from_lark(LIST), Vocabulary.bytes())
     for row in write(model, processor, [[1], [2]], num_return_sequences=20):
         assert max(row) <= EOS
         oracle(LIST).parse(text_of(Vocabulary.bytes(), row))
+
+
+def test_a_mask_of_all_tokens_allows_none_beyond_the_vocabulary() -> None:
+    vocabulary = Vocabulary.from_tokens([bytes([65 + i]) for i in range(31)] + [b""], eos_token_id=31)
+    processor = GrammarLogitsProcessor(Grammar.from_lark("start: /.*/"), vocabulary)
+    scores = processor(torch.tensor([[1, 2]]), torch.zeros(1, 64))
+    assert torch.isneginf(scores).tolist() == [[False] * 32 + [True] * 32]
 
 
 # -- empty masks ----------------------------------------------------------------------------------------------------
@@ -536,6 +524,16 @@ def test_a_prompt_that_goes_on_by_one_token_needs_a_word() -> None:
     assert np.array_equal(allowed(processor, torch.tensor([[1, 2, 4]])), start)
     with pytest.raises(ValueError, match="shorter than the prompt_length"):
         processor(torch.tensor([[1, 2]]), scores)
+
+
+def test_a_prompt_that_begins_like_the_one_before_is_a_new_one() -> None:
+    constraint = Constraint(LIST)
+    processor = GrammarLogitsProcessor(constraint.grammar, constraint.vocabulary)
+    for text in (b"", b"[", b"[a", b"[ab", b"[abc"):
+        processor(torch.tensor([[1, 2, *text]]), torch.zeros(1, 257))
+    # A shorter answer to the same prompt stands in the next one.
+    scores = processor(torch.tensor([[1, 2, *b"[]", EOS, 3]]), torch.zeros(1, 257))
+    assert np.array_equal(np.isfinite(scores[0].numpy()), constraint.mask())
 
 
 def test_prompt_lookup_decoding_writes_the_same(byte_model: transformers.LlamaForCausalLM) -> None:

@@ -87,6 +87,9 @@ class TagsTwin:
             return {j for place in places for j in self.ends(last, place, closing, excluded)}
         if kind == "or":
             return {j for each in format["elements"] for j in self.ends(each, i, closing, excluded)}
+        if kind == "optional":
+            without = {j for end in closing for j in self.constant(end, i)}
+            return without | self.ends(format["content"], i, closing, excluded)
         if kind in ("triggered_tags", "dispatch"):
             return self.branching(format, i, closing, excluded)
         places = self.plain(format, i, excluded)
@@ -109,7 +112,7 @@ class TagsTwin:
             return self.tag(format, i)
         if kind == "tags_with_separator":
             return self.separated(format, i)
-        least, most = {"optional": (0, 1), "plus": (1, -1), "star": (0, -1)}.get(kind) or (format["min"], format["max"])
+        least, most = {"plus": (1, -1), "star": (0, -1)}.get(kind) or (format["min"], format["max"])
         found, places, n = set(), {i}, 0
         seen: set[tuple[int, frozenset[int]]] = set()
         while places and (min(n, least), frozenset(places)) not in seen:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import warnings
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -59,17 +60,22 @@ def theirs(model: str, tools: list[Any], choice: str, reasoning: str) -> Any:
     return xgrammar.get_model_structural_tag(model, tools=tools, tool_choice=choice, reasoning=reasoning)
 
 
+def messages(rng: random.Random, style: T.Style) -> Iterator[tuple[T.Message, list[Any]]]:
+    """Yield random messages with calls, each with its tools."""
+    for _ in range(N_MESSAGES):
+        tools = functions(rng)
+        message = random_message(rng, style, tools) if tools else T.Message()
+        if message.calls:
+            yield message, tools
+
+
 @pytest.mark.parametrize("style", T.style_names())
 def test_xgrammar_accepts_messages_under_our_tags(style: str) -> None:
     """XGrammar compiles the tags of every style, and accepts what `render` writes."""
     found = T.find_style(style)
     rng = random.Random(f"tags {style}")
     n_accepted = 0
-    for _ in range(N_MESSAGES):
-        tools = functions(rng)
-        message = random_message(rng, found, tools) if tools else T.Message()
-        if not message.calls:
-            continue
+    for message, tools in messages(rng, found):
         try:
             text = T.render(message, found, tools=tools)
             request = Request(tools, found, "auto", True, True, "auto" if found.reasoning else None, None)
@@ -91,11 +97,7 @@ def test_xgrammar_accepts_messages_under_its_own_tags(model: str) -> None:
     style = T.find_style(model)
     rng = random.Random(f"messages {model}")
     n_accepted = 0
-    for _ in range(N_MESSAGES):
-        tools = functions(rng)
-        message = random_message(rng, style, tools) if tools else T.Message()
-        if not message.calls:
-            continue
+    for message, tools in messages(rng, style):
         message.reasoning = "hm" if model == "kimi_k3" else None
         if model == "harmony":
             message.content = ""
@@ -129,9 +131,10 @@ def test_walks_through_xgrammars_masks_are_read_as_valid_calls(model: str) -> No
         try:
             message = T.parse(text, style, tools=tools)
         except T.ToolCallError as error:
-            if "JSON of the types" not in error.message:
+            # A string within a JSON value has the tag that ends the value, or there is a number such as 8E4249.
+            if "JSON of the types" not in error.message and "that a float can hold" not in error.message:
                 raise
-            continue  # a string within a JSON value has the tag that ends the value
+            continue
         assert not message.unfinished
         assert message.calls or choice == "auto" or model == "harmony"
         for call in message.calls:

@@ -119,6 +119,7 @@ def test_json_strings_mean_texts_of_the_grammar() -> None:
     [
         ({"type": "json_schema", "json_schema": {}}, "a JSON Schema"),
         ({"type": "token", "token": 5}, "a token of the vocabulary"),
+        ({"type": "json_string", "content": {"type": "const_string", "value": "a"}}, "another JSON string"),
         (Grammar.from_lark("start: <|x|>"), "a token of the vocabulary"),
         (Grammar.from_lark('start[capture]: "x"'), "a rule or terminal with attributes"),
     ],
@@ -127,6 +128,14 @@ def test_what_cannot_stand_in_a_json_string_is_refused(content: Any, what: str) 
     with pytest.raises(GrammarError, match=f"{what} cannot stand within a JSON string") as caught:
         Grammar.from_structural_tag({"format": {"type": "json_string", "content": content}})
     assert caught.value.pointer == "/format"
+
+
+def test_a_token_that_stands_before_a_json_string_cannot_stand_within() -> None:
+    token = {"type": "token", "token": 5}
+    elements = [token, {"type": "json_string", "content": token}]
+    with pytest.raises(GrammarError, match="a token of the vocabulary cannot stand within a JSON string") as caught:
+        Grammar.from_structural_tag({"format": {"type": "sequence", "elements": elements}})
+    assert caught.value.pointer == "/format/elements/1"
 
 
 def test_a_terminal_that_looks_ahead_is_refused_in_a_json_string() -> None:

@@ -173,7 +173,23 @@ WRONG = [
     ([{"type": "function", "function": {"name": 'a"b'}}], "auto", "/tools/0/function/name", "cannot write", "letters"),
     ([{"type": "function", "name": "a b"}], "auto", "/tools/0/name", "cannot write ' '", "letters"),
     ([{"type": "function", "name": "f", "strict": "yes"}], "auto", "/tools/0/strict", "true or false", None),
+    ([{"name": "f", "input_schema": {}, "strict": "yes"}], "auto", "/tools/0/strict", "true or false", None),
+    ([{"type": "function", "name": "f", 5: 6}], "auto", "/tools/0/5", "unknown key 5", "the keys are"),
     ([{"type": "custom", "name": "c", "format": {"type": "x"}}], "auto", "/tools/0/format", "format", None),
+    (
+        [{"type": "custom", "name": "c", "format": {"type": "text", "grammar": {}}}],
+        "auto",
+        "/tools/0/format/grammar",
+        "unknown key",
+        None,
+    ),
+    (
+        [{"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "regex", "definition": "a", "x": 1}}],
+        "auto",
+        "/tools/0/format/x",
+        "unknown key",
+        "definition, syntax, type",
+    ),
     (
         [{"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "ebnf", "definition": ""}}],
         "auto",
@@ -229,8 +245,9 @@ def test_wrong_arguments_are_named() -> None:
         Grammar.from_tools([WEATHER], "hermez")
     with pytest.raises(TypeError, match="tools must be a list"):
         Grammar.from_tools(WEATHER)
-    with pytest.raises(ValueError, match="strict must be True, False or 'declared'"):
-        Grammar.from_tools([WEATHER], strict="all")  # type: ignore[arg-type]
+    for strict in ("all", 0, 1, None):
+        with pytest.raises(ValueError, match="strict must be True, False or 'declared'"):
+            Grammar.from_tools([WEATHER], strict=strict)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="reasoning must be None, 'think', 'auto' or 'open'"):
         Grammar.from_tools([WEATHER], reasoning="yes")  # type: ignore[arg-type]
     with pytest.raises(GrammarError, match="the style 'jamba' has no reasoning"):
@@ -239,6 +256,32 @@ def test_wrong_arguments_are_named() -> None:
         Grammar.from_tools([WEATHER], colour=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="tool_choice must be a str or a dict"):
         Grammar.from_tools([WEATHER], tool_choice=5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"call": "CALL ${nam} ${arguments}"}, r"no \$\{name\} before"),
+        ({"call": "${arguments} ${name}"}, r"no \$\{name\} before"),
+        ({"call": "CALL ${name}"}, r"has no \$\{arguments\}"),
+        ({"call": "${name} ${arguments}"}, "needs a text before the name"),
+        ({"call": ()}, "needs a text before the name"),
+        ({"call": "${name} ${arguments}", "section": "${calls}"}, "needs a text before the name"),
+    ],
+)
+def test_styles_that_say_too_little(fields: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        T.Style(name="mine", **fields)
+    assert T.Style(name="mine", call="${name} ${arguments}", trigger="CALL").triggers == ("CALL",)
+
+
+def test_tools_with_the_names_of_modes_are_chosen_by_objects() -> None:
+    tools = [{"type": "function", "name": name} for name in ("auto", "none", "required", "any")]
+    for tool in tools:
+        grammar = Grammar.from_tools(tools, "hermes", tool)
+        for other in tools:
+            assert accepts(grammar, written(other["name"], {})) is (other is tool)
+        assert not accepts(grammar, "Hello")
 
 
 def test_names_of_styles() -> None:

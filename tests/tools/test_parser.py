@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import earleymask
-from earleymask import GrammarError
+from earleymask import Grammar, GrammarError
 from earleymask import tools as T
+from support.sentences import accepts
 
 F = T.ToolCall("f", {"a": 1})
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
@@ -89,6 +90,34 @@ def test_types_come_from_the_schema() -> None:
     assert T.parse(text, "qwen_3_coder").calls == [T.ToolCall("f", {"a": "5", "b": "5", "c": '{"x": null}'})]
 
 
+LONG = "9" * (sys.get_int_max_str_digits() + 1)
+COHERE = '<cofl:tool_calls><cofl:tool_call id="0" name="f"><cofl:value name="a" type="json">'
+
+
+def test_an_integer_that_python_does_not_read_is_no_string() -> None:
+    tools = [{"type": "function", "name": "f", "parameters": {"properties": {"a": {"type": ["string", "integer"]}}}}]
+    with pytest.raises(T.ToolCallError, match="an integer of at most"):
+        T.parse(f"<tool_call><function=f><parameter=a>{LONG}</parameter></function></tool_call>", "mimo", tools=tools)
+
+
+def test_schemas_that_are_not_enforced_do_not_tell_types() -> None:
+    tools = [{"type": "function", "name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}]
+    grammar = Grammar.from_tools(tools, "mimo", "required", strict=False)
+    for text, value in (("x", "x"), ("5", 5), ("[true]", [True])):
+        message = f"<tool_call><function=f><parameter=a>{text}</parameter></function></tool_call>"
+        assert accepts(grammar, message)
+        calls = T.parse(message, "mimo", tools=tools, strict=False).calls
+        assert calls == [T.ToolCall("f", {"a": value})]
+        assert T.render(calls, "mimo", tools=tools, strict=False) == message
+    with pytest.raises(T.ToolCallError, match="JSON of the types that the schema allows"):
+        T.parse("<tool_call><function=f><parameter=a>x</parameter></function></tool_call>", "mimo", tools=tools)
+
+
+def test_arguments_can_be_sent_whatever_a_model_writes() -> None:
+    (call,) = T.parse('<tool_call>{"name": "f", "arguments": {"a": "é\\ud800"}}</tool_call>', "hermes").calls
+    assert call.arguments_json.encode() == b'{"a": "\\u00e9\\ud800"}'
+
+
 @pytest.mark.parametrize(
     ("style", "text", "position", "message"),
     [
@@ -96,6 +125,11 @@ def test_types_come_from_the_schema() -> None:
         ("hermes", '<tool_call>\n{"name": "f", "arguments": [1]}\n</tool_call>', 39, "a JSON object"),
         ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 01}}', 39, "a JSON object"),
         ("mistral_v3", '[TOOL_CALLS] [{"name": "f", "arguments": {}} {"name"', 45, "expected ', '"),
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": NaN}}', 39, "a JSON object"),
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1e400}}', 39, "a number that a float can hold"),
+        ("hermes", f'<tool_call>\n{{"name": "f", "arguments": {{"a": {LONG}}}}}', 39, "an integer of at most"),
+        ("gemma", f"<|tool_call>call:f{{a:{LONG}}}", 21, "an integer of at most"),
+        ("cohere", f"{COHERE}{LONG}</cofl:value></cofl:tool_call>", 49, "an integer of at most"),
         ("kimi", "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>x", 88, ""),
     ],
 )
@@ -127,6 +161,11 @@ def test_wrong_uses() -> None:
         parser.feed("x")
 
 
+NESTED: Any = {}
+for _ in range(sys.getrecursionlimit() * 3):
+    NESTED = {"a": NESTED}
+
+
 @pytest.mark.parametrize(
     ("message", "style", "why"),
     [
@@ -135,6 +174,14 @@ def test_wrong_uses() -> None:
         (T.Message("Hi", [], "a</think>b"), "hermes", "means something else"),
         (T.Message("Hi", [], "hm"), "jamba", "has no reasoning"),
         (T.Message("", [T.ToolCall("a b", {})]), "hermes", "cannot write ' '"),
+        (T.Message("", [T.ToolCall("", {})]), "hermes", "a call needs the name of a tool"),
+        *[
+            (T.Message("", [T.ToolCall("f", {"a": value})]), style, "cannot write a call of 'f'")
+            for style in ("hermes", "gemma", "cohere", "qwen_3_coder")
+            for value in (float("nan"), {1}, "\ud800", 10**5000, {"b": NESTED})
+        ],
+        (T.Message("", [T.ToolCall("f", {1: "a"})]), "gemma", "cannot write a call of 'f'"),  # type: ignore[dict-item]
+        (T.Message("", [T.ToolCall("f", {1: "a"})]), "cohere", "cannot write a call of 'f'"),  # type: ignore[dict-item]
         (T.Message("", [T.ToolCall("a:b", {})]), "kimi", "cannot write ':'"),
         (T.Message("", [T.ToolCall("f", {"a": '<|"|>'})]), "gemma", "cannot write a call of 'f'"),
         (T.Message("", [T.ToolCall("f", {"a": "</parameter>"})]), "qwen_3_coder", "cannot write a call of 'f'"),

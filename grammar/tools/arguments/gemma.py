@@ -16,10 +16,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ....earley._meter import tick
+from ...arguments.text import written_json
 from ...errors import GrammarError, GrammarLimitError
 from ...json_schema.grammar import read_schema
 from ...json_schema.options import DEFAULT_OPTIONS
-from .source import Source, json_text, literal, member_text, starts_with, until, white
+from .source import Source, json_text, literal, member_text, read_value, starts_with, until, white
 
 if TYPE_CHECKING:
     from .notation import Reading
@@ -89,14 +90,14 @@ class GemmaText:
             if self.quote in value:
                 raise ValueError(f"a string has the text {self.quote!r}, which ends it")
             return f"{self.quote}{value}{self.quote}"
-        if isinstance(value, list):
+        if isinstance(value, (list, tuple)):
             return f"[{','.join([self._text(item) for item in value])}]"
         if isinstance(value, dict):
             for key in value:
-                if not _KEY.fullmatch(key):
+                if not isinstance(key, str) or not _KEY.fullmatch(key):
                     raise ValueError(f"the key {key!r} cannot be written without quotes")
             return f"{{{','.join([f'{key}:{self._text(item)}' for key, item in value.items()])}}}"
-        return json.dumps(value)
+        return written_json(value, f"a value of type {type(value).__name__}")
 
     # Formats
 
@@ -241,11 +242,9 @@ class GemmaText:
                 else:
                     item = yield from self._read_value(source)
                     pairs.append(("", item))
+        position = source.position
         text = yield from json_text(source)
-        try:
-            return json.loads(text)
-        except ValueError:
-            raise source.mismatch("a number, true, false or null") from None
+        return read_value(text, "a number, true, false or null", position)
 
 
 def _const(text: str) -> Any:
@@ -264,17 +263,20 @@ def _list_of(members: list[tuple[Any, bool]]) -> Any:
     """Return the format of members in their order, with commas between those that are written; each may say that it is
     required."""
     after: list[Any] = []  # what follows a member that is written
-    none_yet: Any = None  # what follows if none has been written; None: nothing
+    firsts: list[Any] = []  # each member that may be the first one, with what follows it
+    may_be_none = True
     for form, required in reversed(members):
         with_comma = _sequence([_const(","), form])
         here = _sequence([form, *after])
         if required:
-            none_yet = here
+            firsts, may_be_none = [here], False
             after = [with_comma, *after]
         else:
-            none_yet = {"type": "optional", "content": here} if none_yet is None else _either([here, none_yet])
+            firsts = [here, *firsts]
             after = [{"type": "optional", "content": with_comma}, *after]
-    return _const("") if none_yet is None else none_yet
+    if not firsts:
+        return _const("")
+    return {"type": "optional", "content": _either(firsts)} if may_be_none else _either(firsts)
 
 
 def _resolved(schema: Any, document: _Document, pointer: str) -> Any:

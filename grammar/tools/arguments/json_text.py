@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .source import Mismatch, Source, json_text, starts_with, white
+from ...arguments.text import written_json
+from .source import Mismatch, Source, json_text, read_value, starts_with, white
 
 if TYPE_CHECKING:
     from .notation import Reading
@@ -22,7 +22,7 @@ class JSONText:
         return None
 
     def write(self, arguments: dict[str, Any], schema: Any) -> str:
-        return json.dumps(arguments, ensure_ascii=False)
+        return written_json(arguments, "an object of arguments")
 
     def read(self, source: Source, schema: Any, emit: Callable[[str], None]) -> Reading:
         yield from white(source)
@@ -31,13 +31,8 @@ class JSONText:
         if not opens:
             raise Mismatch("a JSON object", position)
         text = yield from json_text(source, emit)
-        try:
-            value = json.loads(text)
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
-            raise Mismatch("a JSON object", position)
-        return value
+        found: dict[str, Any] = read_value(text, "a JSON object", position)
+        return found
 
 
 JSON = JSONText()

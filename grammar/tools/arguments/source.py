@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Generator
 from typing import Any
 
+from ...arguments.text import ArgumentsError, json_value
+
 WHITE = " \t\r\n"
 _WHITE_RUN = re.compile(r"[ \t\r\n]*")
 _WORDS = re.compile(r"[ \t\r\n]+|[^ \t\r\n]+")
@@ -185,6 +187,16 @@ def json_text(source: Source, emit: Callable[[str], None] | None = None) -> Gene
         if source.closed:
             raise Unfinished
         yield
+
+
+def read_value(text: str, expected: str, position: int) -> Any:
+    """Return the value of a JSON text that begins at `position`, where `expected` should stand."""
+    try:
+        return json_value(text)
+    except ArgumentsError as error:
+        raise Mismatch(str(error).removeprefix("expected "), position) from None
+    except ValueError:
+        raise Mismatch(expected, position) from None
 
 
 def member_text(key: str, value: Any, is_first: bool) -> str:

@@ -170,13 +170,16 @@ def test_names_with_entities() -> None:
         ('<｜DSML｜parameter name="a" string="false">x</｜DSML｜parameter>', "deepseek_xml", "expected JSON", 41),
         (f"{NS}<a>1{NS}</b>", "minimax_m3_xml", "expected ']<]minimax[>[</a>'", 17),
         ('<cofl:value name="a" type="dict">1</cofl:value>', "cohere_xml", "expected JSON", 33),
+        ('<cofl:value name="a" type="json">-1e999</cofl:value>', "cohere_xml", "that a float can hold", 33),
+        (f"<parameter=a>{'[' * 100_000}{']' * 100_000}</parameter>", "qwen_xml", "JSON that is nested less deeply", 13),
+        ('<cofl:value name="a" type="dict">' * 10_000, "cohere_xml", "arguments that are nested less deeply", None),
     ],
 )
 def test_malformed_texts(text: str, style: str, message: str, position: int) -> None:
     with pytest.raises(ArgumentsError) as caught:
         read_arguments(text, style)
     assert message in str(caught.value)
-    assert caught.value.position == position
+    assert position in (None, caught.value.position)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +191,9 @@ def test_malformed_texts(text: str, style: str, message: str, position: int) -> 
         ({"a>b": 5}, "minimax_xml", True, "name of '/a>b' cannot be written"),
         ({"a": {}}, "minimax_m3_xml", True, "would be read as the empty string"),
         ({"a": {"item": 1}}, "minimax_m3_xml", True, "would be read as an array"),
+        ({"a": [float("inf")]}, "qwen_xml", True, "'/a' cannot be written as JSON: Out of range"),
+        ({"a": "x\udc00"}, "cohere_xml", True, "'/a' has a lone surrogate"),
+        ({"a": {1: 2}}, "cohere_xml", True, "name of '/a/1' cannot be written"),
     ],
 )
 def test_what_cannot_be_written(arguments: dict[str, Any], style: str, schema: Any, message: str) -> None:

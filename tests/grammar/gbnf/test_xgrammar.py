@@ -334,6 +334,8 @@ def test_attributes_beside_the_language() -> None:
         ('[max_chars="2"]', 6, "`max_chars` takes a number"),
         ("[max_chars=1.5]", 6, "`max_chars` takes a whole number from 0"),
         ("[max_tokens=0]", 6, "`max_tokens` takes a whole number from 1"),
+        (f"[max_tokens={'9' * 400}]", 6, "the number of `max_tokens` is too large"),
+        (f"[temperature={'9' * 400}]", 6, "the number of `temperature` is too large"),
         ("[capture=1]", 6, "`capture` takes a name"),
         ('[capture=""]', 6, "`capture` takes a name"),
         ("[capture=x]", 14, "a number or a string is expected here"),

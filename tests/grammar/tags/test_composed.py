@@ -101,6 +101,13 @@ def test_text_ends_where_its_end_first_stands() -> None:
         Grammar.text([])
 
 
+def test_what_text_excludes_is_one_text_or_several() -> None:
+    for excludes in ("ab", ["ab"]):
+        grammar = Grammar.text(excludes=excludes)
+        assert accepts(grammar, "ba")
+        assert not accepts(grammar, "xab")
+
+
 def test_reasoning_before_an_answer() -> None:
     answer = Grammar.from_choices(["yes", "no"])
     grammar = Grammar.reasoning(answer)
@@ -119,6 +126,62 @@ def test_reasoning_with_special_tokens_and_a_budget() -> None:
     assert not takes(grammar, [257, *b"abcde", 258, *b"yes"])  # a fifth token
     assert takes(grammar, [257, 259, 259, 259, *b"a", 258, *b"yes"])  # seven bytes, four tokens
     assert not takes(grammar, [257, 257, 258, *b"yes"])
+
+
+@pytest.mark.parametrize("bound", ["max_tokens", "max_chars"])
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_bounds_count_nothing_of_an_end_that_holds_a_token(bound: str, most: int) -> None:
+    tag = {"type": "tag", "begin": "<", "content": {"type": "any_text", bound: most}, "end": "ab</think>"}
+    grammar = made(tag, SPECIAL)
+    for n in range(4):
+        for end in ([258], list(b"</think>")):
+            assert takes(grammar, [*b"<", *b"x" * n, *b"ab", *end]) is (n <= most)
+
+
+def test_what_text_excludes_may_stand_across_an_end_that_holds_a_token() -> None:
+    tag = {"type": "tag", "begin": "<", "content": {"type": "any_text", "excludes": ["xa"]}, "end": "ab</think>"}
+    grammar = made(tag, SPECIAL)
+    for end in ([258], list(b"</think>")):
+        assert takes(grammar, [*b"<xab", *end])
+        assert not takes(grammar, [*b"<xaab", *end])
+
+
+def test_optional_text_ends_where_the_end_of_its_tag_first_stands() -> None:
+    text = {"type": "any_text"}
+    for content in (text, {"type": "optional", "content": text}):
+        grammar = made({"type": "tag", "begin": "<", "content": content, "end": "aa"})
+        assert accepts(grammar, "<aa")
+        assert accepts(grammar, "<xaa")
+        assert not accepts(grammar, "<aaa")
+        assert not accepts(grammar, "<xaaa")
+
+
+def test_bounded_text_needs_no_end() -> None:
+    for format in ({"type": "any_text", "max_chars": 2}, {"type": "any_tokens", "max_tokens": 2}):
+        grammar = made({"type": "tag", "begin": "<", "content": format, "end": ""})
+        assert accepts(grammar, "<ab")
+        assert not accepts(grammar, "<abc")
+
+
+def test_schemas_of_python_types_are_kept_as_json() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    one, other = [
+        made({"type": "json_schema", "json_schema": pydantic.create_model("Model", **{name: (int, ...)})})
+        for name in "ab"
+    ]
+    assert one != other
+    again = pickle.loads(pickle.dumps(one))
+    assert again == one
+    assert accepts(again, '{"a": 1}')
+    assert not accepts(again, '{"b": 1}')
+
+
+def test_a_schema_may_look_like_what_stands_for_a_grammar() -> None:
+    schema = {"const": {"type": "earleymask", "grammar": 0}}
+    grammar = made({"type": "sequence", "elements": [{"type": "json_schema", "json_schema": schema}, parts()[3]]})
+    again = pickle.loads(pickle.dumps(grammar))
+    assert again == grammar
+    assert accepts(again, '{"type": "earleymask", "grammar": 0}x')
 
 
 def test_parts_that_are_no_grammars_are_refused() -> None:
@@ -283,6 +346,13 @@ def test_reports_and_warnings_have_their_places() -> None:
     grammar = made({"type": "sequence", "elements": [CONSTANT, {"type": "json_schema", "json_schema": {"typo": 1}}]})
     assert "/format/elements/1/json_schema/typo" in [row.pointer for row in grammar.report]
     assert [warning.pointer for warning in grammar.warnings] == ["/format/elements/1/json_schema/typo"]
+    lark = Grammar.from_lark('start: %json {"typo": 1}')
+    around = Grammar.sequence(Grammar.sequence(Grammar.from_json_schema({"typo": 1})), lark)
+    first, second = "the grammar at /format/elements/0", "the grammar at /format/elements/1"
+    places = [("/typo", f"{first}, {first}"), ("/typo", f"{second}, line 1, column 8")]
+    assert [(row.pointer, row.source) for row in around.report if row.keyword == "typo"] == places
+    for grammar in (around, pickle.loads(pickle.dumps(around))):
+        assert [(warning.pointer, warning.source) for warning in grammar.warnings] == places
 
 
 WRONG: dict[str, tuple[Any, str, str]] = {
@@ -310,6 +380,20 @@ WRONG: dict[str, tuple[Any, str, str]] = {
         "several do: '<', '<t'",
     ),
     "unused": ({"type": "triggered_tags", "triggers": ["<", "x"], "tags": [TAG]}, "/triggers/1", "no tag begins with"),
+    "unused token": (
+        {
+            "type": "token_triggered_tags",
+            "trigger_tokens": [97, 98],
+            "tags": [{"begin": {"type": "token", "token": 97}, "content": CONSTANT, "end": "b"}],
+        },
+        "/trigger_tokens/1",
+        "no tag begins with",
+    ),
+    "no tag": (
+        {"type": "tags_with_separator", "tags": [parts()[3]], "separator": ","},
+        "/tags/0",
+        "a format of type 'tag' must stand here, not a Grammar",
+    ),
     "excluded": (
         {"type": "triggered_tags", "triggers": ["<t"], "tags": [TAG], "excludes": ["<"]},
         "/tags/0/begin",
@@ -318,8 +402,12 @@ WRONG: dict[str, tuple[Any, str, str]] = {
     "excludes": ({"type": "json_schema", "json_schema": True, "excludes": ["x", ""]}, "/excludes/1", "empty string"),
     "style": ({"type": "json_schema", "json_schema": True, "style": "yaml"}, "/style", "yaml"),
     "schema": ({"type": "json_schema", "json_schema": {"minimum": "1"}}, "/json_schema/minimum", "`minimum`"),
+    "no schema": ({"type": "json_schema", "json_schema": 5}, "/json_schema", "a schema must be a dict"),
+    "a grammar as schema": ({"type": "json_schema", "json_schema": parts()[3]}, "/json_schema", "not Grammar"),
     "grammar": ({"type": "grammar", "grammar": "root ::= x"}, "/grammar", "rule `x` is not defined"),
     "token": ({"type": "token", "token": -1}, "/token", "a token is an id or a text, not -1"),
+    "no text of a token": ({"type": "token", "token": ""}, "/token", "not an empty one"),
+    "surrogate in a token": ({"type": "exclude_token", "exclude_tokens": ["\ud800"]}, "/exclude_tokens/0", "surrogate"),
     "no format": ([1], "", "a format is an object or a Grammar, not [1]"),
 }
 
@@ -327,10 +415,11 @@ WRONG: dict[str, tuple[Any, str, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_errors_have_their_places(name: str) -> None:
     format, pointer, message = WRONG[name]
-    with pytest.raises(GrammarError) as caught:
-        made(format)
-    assert caught.value.pointer == "/format" + pointer
-    assert message in str(caught.value)
+    for vocabulary in (None, SPECIAL):
+        with pytest.raises(GrammarError) as caught:
+            made(format, vocabulary)
+        assert caught.value.pointer == "/format" + pointer
+        assert message in str(caught.value)
 
 
 def test_wrong_outermost_values() -> None:
@@ -338,6 +427,7 @@ def test_wrong_outermost_values() -> None:
         ([], "a structural tag is a JSON object, not []"),
         ("{", "the structural tag is not JSON"),
         ({"type": "structural"}, "has type 'structural_tag'"),
+        ({"type": []}, "has type 'structural_tag', not []"),
         ({"type": "structural_tag"}, "needs 'format'"),
         ({"format": CONSTANT, "triggers": []}, "has no 'triggers'"),
     ):
@@ -345,6 +435,13 @@ def test_wrong_outermost_values() -> None:
             Grammar.from_structural_tag(given)
         assert message in str(caught.value)
     assert accepts(Grammar.from_structural_tag(CONSTANT), "a")  # a format alone
+    schema = {"type": "json_schema", "json_schema": {}, "max_whitespace_cnt": 2}
+    for options in ({"indent": 2}, {"separators": (",", ":")}):
+        with pytest.raises(GrammarError, match="already says which white space is written") as caught:
+            made(schema, **options)
+        assert caught.value.pointer == "/format/max_whitespace_cnt"
+    with pytest.raises(TypeError, match="vocabulary must be a Vocabulary, not int"):
+        Grammar.from_structural_tag(CONSTANT, 5)  # type: ignore[arg-type]
 
 
 def test_limits() -> None:
