@@ -56,6 +56,7 @@ cdef enum:
     MOST_TRIED = 1 << 6
     # Symbols that are made for one mask. Beyond it, tokens that need others are not allowed, until a later mask has made them.
     MADE_FOR_MASK = 1 << 10
+    SEARCHED_FOR_MASK = 1 << 15 # regex nodes that searches come to for one mask, with the same consequence
     MOST_ADDED = 1 << 15        # symbols that they may add; beyond it, only the first tokens of chosen texts are tried
 
 cdef uint64_t UNKNOWN_TOKENS = <uint64_t> -1
@@ -383,6 +384,7 @@ cdef class Remaining:
         cdef size_t i, w
         memset(self.bits, 0, (<size_t> self.trie.n_words + 1) * sizeof(uint32_t))
         self.shortest.left = min(self.shortest.left, MADE_FOR_MASK)
+        self.shortest.nodes_left = SEARCHED_FOR_MASK
         if is_free:
             plain = self.chart.without_memory(position)
         with nogil:

@@ -1,8 +1,9 @@
 """The fewest tokens that spell a text of a regex, or of a symbol.
 
-For a regex, the shortest text is searched by breadth first over its derivatives, with the bytes in ascending order, so of
-the shortest texts it is the first one in the order of bytes. The rest of that text is then the one of the derivative.
-From its end to its beginning, the fewest tokens that spell it are found by looking at all tokens that it continues with.
+For a regex, the shortest text is searched over its derivatives (A*; Hart, Nilsson and Raphael 1968), with a lower bound of
+the bytes that are still to come, which the structure of a regex says: a leap second has very many derivatives, but no text
+that is shorter than the time of another second. Of the shortest texts it is the first one in the order of bytes. The rest of
+that text is then the one of the derivative, whenever it is searched. From its end to its beginning, the fewest tokens that spell it are found by looking at all tokens that it continues with.
 
 For a symbol, the fewest tokens are those of its best production: the least fixpoint of Knuth (1977), who generalises
 Dijkstra's algorithm to grammars. The symbols of a JSON Schema may be infinitely many, and are made when they are asked for.
@@ -21,18 +22,25 @@ with such terminals, each with its chosen text and the symbol that follows just 
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from earleymask.earley._meter cimport spend_steps, tick
-from earleymask.earley._nodes cimport R_EMPTY, nullable
+from earleymask.earley._meter cimport NO_LIMIT, spend_steps, tick
+from earleymask.earley._characters cimport utf8_length
+from earleymask.earley._choices cimport least_left
+from earleymask.earley._escaped cimport least_spelling
+from earleymask.earley._nodes cimport (
+    E_BODY, E_PHASE, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_EMPTY, K_ESCAPED, K_MARKED, K_REPEAT, K_TAIL, K_UNION, R_EMPTY, kind_of,
+    nullable,
+)
 from earleymask.earley._parts cimport parts_of
 from earleymask.earley._rules cimport LOOSE, S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
-from earleymask.earley._tables cimport NONE, ByteSet, byteset_fill, byteset_has, byteset_or
+from earleymask.earley._tables cimport NONE, ByteSet, byteset_fill, byteset_has, byteset_or, sequence, sequence_length, words_free, words_push
 from earleymask.trie._quotient cimport NO_NODE
 from earleymask.trie._trie cimport node_token
 
 from heapq import heappop, heappush
 
 cdef enum:
-    MAX_NODES = 1 << 14         # derivatives that are searched for the shortest text of a regex; beyond it none is found
+    MAX_NESTING = 100           # regexes within one another that are looked at for a lower bound of lengths
+    MAX_NODES = 1 << 14         # derivatives that a search for the shortest text of a regex comes to; beyond it none is found
     # Symbols that are made for the least number of one; beyond it, a number that some text has will do. To prove that another
     # one is the least, all orders of the keys of an object might have to be tried.
     MADE_FOR_LEAST = 1 << 8
@@ -54,22 +62,31 @@ cdef class Shortest:
         for byte in range(256):
             child = self.quotient.child(NO_NODE, byte)
             self.spells[byte] = child != NO_NODE and node_token(trie.nodes[child]) != 0
+            self.lacks_bytes = self.lacks_bytes or not self.spells[byte]
         self.texts = {}
         self.made = {}
         self.free = {}
         self.in_bytes = rules.has_demanding or rules.has_commits
         self.full = {}
 
+    def __dealloc__(self):
+        words_free(&self.least)
+
     cdef int renew(self, uint64_t n_collections) except -1:
         self.left = MADE_IN_A_CALL
+        self.nodes_left = NO_LIMIT
         if n_collections != self.n_collections:
             self.texts.clear()
+            self.least.n = 0
             self.n_collections = n_collections
         return 0
 
     # ---- regexes ------------------------------------------------------------------------------------------------
 
     cdef uint64_t of_node(self, uint32_t node) except? 0xFFFFFFFFFFFFFFFF:
+        if self.nodes_left <= 0 and node not in self.texts:
+            self.n_exhausted += 1
+            return ENDLESS
         return (<tuple> self.entry(node))[0]
 
     cdef tuple entry(self, uint32_t node):
@@ -80,7 +97,7 @@ cdef class Shortest:
             if path is not None:
                 self.enter(path, False)
             else:
-                path = self.search(node, True)
+                path = self.search(node, True) if self.lacks_bytes else None
                 if path is not None:
                     for at, _ in reversed(path[1:]):    # what is left may have another text, without such bytes
                         self.entry(at)
@@ -94,19 +111,20 @@ cdef class Shortest:
         """Return the way to the chosen text: nodes, each with the byte that leads from it to the next one (0 from the last).
         None if there is none. Only by bytes that are tokens, unless `any_byte`."""
         cdef uint32_t at, byte, target
+        cdef uint64_t length, least
+        cdef bytes text, longer, other
         cdef ByteSet seen, same
-        cdef dict before = {node: None}
-        cdef list queue = [node], path
-        for at in queue:                                # which grows
+        cdef dict texts = {node: b""}                   # node -> the first one of the shortest texts that lead to it, so far
+        # Lower bounds of whole texts, and these texts as far as they are known: of equal bounds the first one in the order of
+        # bytes comes first. So no other one of the shortest texts is found before the first of them.
+        cdef list queue = [(self.least_length(node, MAX_NESTING), b"", node)]
+        while queue:
+            length, text, at = heappop(queue)
+            if texts[at] != text:
+                continue                                # there is a better way to it
             if nullable(self.regexes, at):
-                path = [(at, 0)]
-                step = before[at]
-                while step is not None:
-                    path.append(step)
-                    step = before[step[0]]
-                path.reverse()
-                return path
-            if len(queue) > MAX_NODES:
+                return self.way(node, text)
+            if len(texts) > MAX_NODES:
                 return None
             byteset_fill(&seen, 0)
             for byte in range(256):
@@ -114,12 +132,79 @@ cdef class Shortest:
                     continue
                 spend_steps(self.regexes.meter, 16)
                 self.regexes.meter.derivations = self.regexes.meter.most_derivations
+                byteset_fill(&same, <uint64_t> -1)
                 target = self.regexes.derive(at, byte, &same)
                 byteset_or(&seen, &same)
-                if target not in before and not self.regexes.empty(target):
-                    before[target] = (at, byte)
-                    queue.append(target)
+                longer = text + bytes((byte,))
+                other = texts.get(target)
+                if other is not None and (len(other), other) <= (len(longer), longer):
+                    continue
+                least = self.least_length(target, MAX_NESTING)
+                if least < ENDLESS and not self.regexes.empty(target):
+                    self.nodes_left -= 1
+                    texts[target] = longer
+                    heappush(queue, (max(length, len(longer) + least), longer, target))
         return None
+
+    cdef list way(self, uint32_t node, bytes text):
+        """Return the nodes along a text, each with the byte that leads to the next one (0 from the last)."""
+        cdef list path = []
+        cdef unsigned char byte                         # a byte of `bytes` is a signed `char`
+        cdef ByteSet same
+        for byte in text:
+            path.append((node, byte))
+            node = self.regexes.derive(node, byte, &same)
+        path.append((node, 0))
+        return path
+
+    cdef uint64_t least_length(self, uint32_t node, uint32_t room) except? 0xFFFFFFFFFFFFFFFF:
+        """Return a number of bytes that no text of the node is shorter than. `room`: how deep to look into it."""
+        cdef Regexes regexes = self.regexes
+        cdef const uint32_t* p
+        cdef uint64_t length = 0, other
+        cdef uint32_t first = node
+        cdef size_t i
+        if nullable(regexes, node) or room == 0:
+            return 0
+        if node < self.least.n and self.least.data[node]:
+            return self.least.data[node] - 1
+        spend_steps(regexes.meter, 8)
+        while kind_of(regexes, node) == K_CONCAT:
+            p = sequence(regexes.nodes, node)
+            length += self.least_length(p[1], room - 1)
+            node = p[2]
+        p = sequence(regexes.nodes, node)
+        if p[0] == K_EMPTY:
+            length += ENDLESS
+        elif p[0] == K_CHAR:
+            length += utf8_length(sequence(regexes.classes, p[1])[0])
+        elif p[0] == K_TAIL:
+            length += p[3]
+        elif p[0] == K_UNION:
+            other = ENDLESS
+            for i in range(1, sequence_length(regexes.nodes, node)):
+                other = min(other, self.least_length(p[i], room - 1))
+            length += other
+        elif p[0] == K_AND:
+            other = 1
+            for i in range(1, sequence_length(regexes.nodes, node)):
+                other = max(other, self.least_length(p[i], room - 1))
+            length += other
+        elif p[0] == K_REPEAT:
+            length += p[2] * self.least_length(p[1], room - 1)
+        elif p[0] == K_ESCAPED:
+            length += least_spelling(p[E_PHASE], self.least_length(p[E_BODY], room - 1))
+        elif p[0] == K_MARKED:
+            length += self.least_length(p[1], room - 1)
+        elif p[0] == K_CHOICES:
+            length += least_left(regexes, p)
+        elif not nullable(regexes, node):
+            length += 1
+        length = min(length, <uint64_t> ENDLESS)
+        while self.least.n <= first:
+            words_push(&self.least, 0)
+        self.least.data[first] = <uint32_t> length + 1
+        return length
 
     cdef int enter(self, list path, bint any_byte) except -1:
         """Enter the texts of the nodes of a way from its end on; of its first node only, if `any_byte`."""
