@@ -55,5 +55,6 @@ cdef class Remaining:
     cdef int walk(self, uint32_t position, uint64_t n, bint is_free, uint64_t* most) except -1 nogil
     cdef uint32_t position_after(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF
     cdef uint64_t after_symbol(self, uint32_t position, uint32_t symbol, bint is_end) except? 0xFFFFFFFFFFFFFFFF
+    cdef int try_chosen(self, uint32_t position, const uint32_t* words, uint64_t n) except -1
     cdef int try_others(self, uint32_t position, const uint32_t* words, uint64_t n) except -1
     cdef int try_token(self, uint32_t position, uint32_t token, const uint32_t* words, uint64_t n) except -1

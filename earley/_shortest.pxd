@@ -26,7 +26,6 @@ cdef class Shortest:
     cdef int64_t left           # symbols that may be made before the call has returned
     cdef int64_t nodes_left     # regex nodes that searches may still come to before the mask is done
     cdef uint64_t n_exhausted   # counts up when none of these are left
-    cdef size_t n_added         # symbols that were added to the grammar by making others
     cdef size_t n_given_up      # symbols for which no text without terminals that decide was found
     cdef dict free, full        # symbol -> tokens; without texts that decide what follows, and with them
 

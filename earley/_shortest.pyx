@@ -9,7 +9,8 @@ For a symbol, the fewest tokens are those of its best production: the least fixp
 Dijkstra's algorithm to grammars. The symbols of a JSON Schema may be infinitely many, and are made when they are asked for.
 So a symbol that was not made yet counts as one token at first. If the best derivation has such symbols, these are made, and
 the best one is looked for again, until it has none. (A search with such lower bounds is that of Felzenszwalb and McAllester
-2007.) If it still has some after MADE_FOR_LEAST of them, the best derivation without such symbols is taken.
+2007.) If it still has some after MADE_FOR_LEAST of them, the best derivation without such symbols is taken. Until there is one,
+symbols are made along the productions that seem best, and, by turns, around the symbol that is missing.
 
 The numbers are upper bounds with a property: if the chosen text of something takes n tokens, n - 1 are enough for what is
 left of it after the first of them. They are not always the least ones: a longer text may take fewer tokens, and a token may
@@ -36,7 +37,7 @@ from earleymask.earley._tables cimport NONE, ByteSet, byteset_fill, byteset_has,
 from earleymask.trie._quotient cimport NO_NODE
 from earleymask.trie._trie cimport node_token
 
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 
 cdef enum:
     MAX_NESTING = 100           # regexes within one another that are looked at for a lower bound of lengths
@@ -46,6 +47,7 @@ cdef enum:
     MADE_FOR_LEAST = 1 << 8
     MAX_MADE = 1 << 12          # symbols that are made for any number of one; beyond it, it has none
     MADE_IN_A_CALL = 3 << 10    # symbols that are made in one call; beyond it, nothing is known of others before the next one
+    LOOKED_AT = 64              # productions of symbols that were made; to look for the best ones among them counts as a symbol
     ALTERNATIVES = 16           # of a symbol, which count as a symbol
     MADE_AT_ONCE = 64           # symbols that are made before the best derivation is looked for again, or as many as were before
 
@@ -269,16 +271,16 @@ cdef class Shortest:
         return min(tokens, <uint64_t> ENDLESS)
 
     cdef uint64_t of_symbol(self, object symbol, bint is_free) except? 0xFFFFFFFFFFFFFFFF:
-        # Rules that are made later may be the first ones with followed terminals.
-        is_free = is_free or not self.rules.has_followed
         found = self.known(symbol, is_free)
+        if found is None and not is_free:
+            found = self.of_symbol(symbol, True)
+            if found >= ENDLESS and self.rules.has_followed:    # by now: rules that were just made may have followed terminals
+                found = self.known(symbol, False)
         if found is None:
-            if not is_free:
-                found = self.of_symbol(symbol, True)
-            if found is None or found >= ENDLESS:
-                if self.left > 0:
-                    self.settle(symbol, is_free)
-                found = self.known(symbol, is_free)
+            if self.left > 0:
+                self.settle(symbol, is_free)
+            found = self.known(symbol, is_free)
+            self.n_exhausted += found is None           # it may be known in a later call
         return ENDLESS if found is None else found
 
     cdef object known(self, object symbol, bint is_free):
@@ -344,8 +346,10 @@ cdef class Shortest:
     cdef int settle(self, object goal, bint is_free) except -1:
         """Find the tokens of a symbol, and of those of its best derivation."""
         cdef dict into = self.free if is_free else self.full, settled, ways
-        cdef size_t n_made = 0, n_now, n_symbols
-        cdef list agenda, missing
+        cdef size_t n_made = 0, n_now
+        cdef list agenda, missing, queue
+        cdef bint is_broad = False
+        cdef size_t n_queued = <size_t> 1 << 32         # so that each number in a queue is of one entry
         # If some symbols had no text without followed terminals, others of the grammar will not have one, either.
         cdef size_t most = (MAX_MADE // 2) >> 2 * min(self.n_given_up, 3) if is_free else MAX_MADE
         while True:
@@ -383,21 +387,21 @@ cdef class Shortest:
                                    if part not in into and self.known(part, is_free) is None]
                     return 0
             n_now = 0
-            for symbol in missing:                      # which grows by those that seem best after them
-                if n_now >= max(<size_t> MADE_AT_ONCE, n_made):
-                    break
+            is_broad = n_made > MADE_FOR_LEAST and not is_broad
+            queue = [(0, i, symbol) for i, symbol in enumerate(missing)]
+            while queue and n_now < max(<size_t> MADE_AT_ONCE, n_made // 8):
+                tokens, _, symbol = heappop(queue)
                 if symbol in self.made:
                     continue
-                n_symbols = self.rules.n_symbols
                 self.make(symbol)
-                self.n_added += self.rules.n_symbols - n_symbols
                 n_now += 1 + len(self.made[symbol]) // ALTERNATIVES
-                best = min(self.made[symbol], key=weight, default=None)
-                if best is not None:
-                    missing += [part for part in best[1] if part not in self.made and self.known(part, is_free) is None]
+                for production in nsmallest(ALTERNATIVES if is_broad else 1, self.made[symbol], key=weight):
+                    for part in (<tuple> production)[1]:
+                        n_queued += 1
+                        if part not in self.made and self.known(part, is_free) is None:
+                            heappush(queue, (tokens + is_broad * weight(production), n_queued, part))
             n_made += n_now
             self.left -= n_now
-            self.n_exhausted += self.left <= 0
 
     cdef tuple derive(self, object goal, bint is_free, bint is_last):
         """Return the tokens of the symbols of the best derivation of `goal`, and their productions, as in `made`. A symbol
@@ -436,6 +440,7 @@ cdef class Shortest:
                 productions.append((symbol, production))
                 missing.append(n)
                 sums.append(tokens)
+        self.left -= <int64_t> len(productions) // LOOKED_AT
         while queue:
             spend_steps(self.regexes.meter, 32)
             tokens, _, symbol, production = heappop(queue)

@@ -384,6 +384,34 @@ def test_texts_that_are_too_many_to_search_are_refused_and_do_not_stop_a_mask() 
     assert len(json.loads(text)) >= 40
 
 
+# ---- rules that are made on the way ----
+
+
+DIFFERENT = {"type": "array", "uniqueItems": True, "minItems": 3}
+
+
+@pytest.mark.parametrize(
+    ("schema", "needed"),
+    [
+        # The first key whose text decides what follows belongs to a rule that is made while the number is looked for.
+        ({"type": "array", "items": {"type": "object", "minProperties": 1}, "minItems": 1}, len('[{"":0}]')),
+        ({"type": "object", "required": ["v"], "properties": {"v": {"minProperties": 1, "type": "object"}}}, 12),
+        ({"type": "array", "items": {"type": "object"}, "uniqueItems": True, "minItems": 2}, None),
+        ({"type": "object", "additionalProperties": DIFFERENT, "minProperties": 2}, None),
+        ({"type": "array", "items": {"enum": list(range(20))}, "uniqueItems": True, "minItems": 4}, len("[0,1,2,3]")),
+    ],
+)
+def test_rules_that_are_made_on_the_way_are_counted(schema: Any, needed: int | None) -> None:
+    """After each token, what was counted at the start must still be known."""
+    rng = Random(11)
+    for vocabulary in (BYTES, vocabularies.load("llama3")):
+        matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
+        n = matcher.tokens_to_finish()
+        assert needed is None or vocabulary is not BYTES or n == needed + 1
+        for more in (0, 3, 12) if EXHAUSTIVE else (0, rng.choice([3, 12])):
+            assert Oracle(schema).accepts(finish(matcher, n + more, rng).decode())
+
+
 # ---- walks under a budget ----
 
 
