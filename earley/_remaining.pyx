@@ -394,9 +394,6 @@ cdef class Remaining:
                 self.walk(plain, n, is_free, &most)
         for w in range(self.trie.n_words):
             self.bits[w] = (self.bits[w] >> 1) | (self.bits[w + 1] << 31)
-        for i in range(self.trie.n_duplicates):
-            if mask_allows(self.bits, self.trie.duplicates[2 * i]):
-                mask_allow(self.bits, self.trie.duplicates[2 * i + 1])
         for i in range(0, self.specials.named.n, 2):
             token, symbol = self.specials.named.data[i], self.specials.named.data[i + 1]
             if self.chart.expects_special(position, symbol):
@@ -425,6 +422,9 @@ cdef class Remaining:
             self.most[position] = most
         elif is_free:
             self.try_others(position, words, n)
+        for i in range(self.trie.n_duplicates):
+            if mask_allows(self.bits, self.trie.duplicates[2 * i]):
+                mask_allow(self.bits, self.trie.duplicates[2 * i + 1])
         for w in range(self.trie.n_words):
             words[w] &= self.bits[w]
         return 0

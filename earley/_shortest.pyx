@@ -111,7 +111,11 @@ cdef class Shortest:
 
     cdef list search(self, uint32_t node, bint any_byte):
         """Return the way to the chosen text: nodes, each with the byte that leads from it to the next one (0 from the last).
-        None if there is none. Only by bytes that are tokens, unless `any_byte`."""
+        None if there is none. Only by bytes that are tokens, unless `any_byte`.
+
+        As for a byte of text, `derivations` bounds each derivative. All of them are bounded by MAX_NODES, and all searches of a
+        call by its time and memory; those that a mask does not need, by `nodes_left`.
+        """
         cdef uint32_t at, byte, target
         cdef uint64_t length, least
         cdef bytes text, longer, other

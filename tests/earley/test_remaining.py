@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from campaign.demands import make_rules, make_tight_rules
 from campaign.schema_random import random_schema
-from earleymask import BatchError, BudgetError, LimitError, Matcher, Vocabulary, fill_bitmasks
+from earleymask import BatchError, BudgetError, LimitError, Limits, Matcher, Vocabulary, fill_bitmasks
 from earleymask.earley._engine import Engine
 from earleymask.earley._regex import Regexes
 from earleymask.grammar import Grammar, GrammarError
@@ -410,6 +410,71 @@ def test_rules_that_are_made_on_the_way_are_counted(schema: Any, needed: int | N
         assert needed is None or vocabulary is not BYTES or n == needed + 1
         for more in (0, 3, 12) if EXHAUSTIVE else (0, rng.choice([3, 12])):
             assert Oracle(schema).accepts(finish(matcher, n + more, rng).decode())
+
+
+@pytest.mark.parametrize("schema", [{"type": "object", "minProperties": 2}, DIFFERENT, {"type": "string"}])
+def test_tokens_of_the_same_bytes_are_allowed_together(schema: Any) -> None:
+    """Also where tokens are tried one by one."""
+    texts = [bytes([byte]) for byte in range(256)]
+    vocabulary = Vocabulary.from_tokens([*texts, b"</s>", *texts], eos_token_id=256)
+    rng = Random(12)
+    n_masks = 0
+    for _ in range(effort(4, 40)):
+        matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
+        n = matcher.tokens_to_finish() + rng.choice([0, 2])
+        while not matcher.is_finished():
+            allowed = within(matcher, n)
+            assert {token + 257 for token in allowed if token < 256} == {token for token in allowed if token > 256}
+            matcher.accept(rng.choice(allowed))
+            n -= 1
+            n_masks += 1
+    assert n_masks > 8
+
+
+def test_chosen_texts_beyond_ascii_are_tried() -> None:
+    """Two keys must differ, and begin with a letter of two bytes."""
+    schema = {"type": "object", "minProperties": 2, "propertyNames": {"pattern": "^[é-ü]"}}
+    for vocabulary in (BYTES, vocabularies.load("llama3")):
+        matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
+        for seed in range(4):
+            text = finish(matcher, matcher.tokens_to_finish(), Random(seed)).decode()
+            assert Oracle(schema).accepts(text)
+
+
+def test_masks_are_right_when_the_first_key_that_decides_appears_later() -> None:
+    """What was found of a place before a rule was made holds after it."""
+    schemas: list[Any] = [
+        {"properties": {"a": {"type": "string", "maxLength": 3}, "v": {"type": "object", "minProperties": 1}}},
+        {"properties": {"a": {"type": "string"}, "w": {"type": "array", "uniqueItems": True, "minItems": 2}}},
+    ]
+    rng = Random(13)
+    for schema in schemas:
+        schema |= {"type": "object", "required": ["a"], "additionalProperties": False}
+        matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
+        while not matcher.is_finished():
+            for more in (0, 15, 60):
+                within(matcher, matcher.tokens_to_finish() + more)
+            matcher.accept(rng.choice(np.flatnonzero(matcher.mask()).tolist()))
+        tokens = matcher.tokens
+        matcher.reset()
+        for n_tokens in range(len(tokens)):
+            fresh = Matcher(Grammar.from_json_schema(schema), BYTES)
+            fresh.accept_tokens(tokens[:n_tokens])
+            needed = fresh.tokens_to_finish()
+            assert matcher.tokens_to_finish() == needed
+            for n in range(needed, needed + 20, 3):
+                assert within(matcher, n) == within(fresh, n)
+            assert matcher.accept(tokens[n_tokens])
+
+
+def test_searches_keep_to_the_limits_of_the_call() -> None:
+    limits = Limits(derivations=40)  # of one byte of text; the search for the shortest text takes more
+    matcher = Matcher(Grammar.from_json_schema({"type": "string", "format": "uuid"}, limits=limits), BYTES)
+    assert matcher.tokens_to_finish() == 36 + 2 + 1
+    schema = {"type": "string", "format": "date-time", "pattern": "[5-9]$"}
+    matcher = Matcher(Grammar.from_json_schema(schema, limits=Limits(seconds=0.001)), BYTES)
+    with pytest.raises(LimitError, match=r"seconds=0\.001"):
+        matcher.tokens_to_finish()
 
 
 # ---- walks under a budget ----
