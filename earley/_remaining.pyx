@@ -59,7 +59,7 @@ cdef enum:
     MADE_FOR_MASK = 1 << 10
     SEARCHED_FOR_MASK = 1 << 15 # regex nodes that searches come to for one mask, with the same consequence
 
-cdef uint64_t UNKNOWN_TOKENS = <uint64_t> -1
+cdef uint32_t UNKNOWN_TOKENS = <uint32_t> -1
 
 
 cdef class Remaining:
@@ -71,7 +71,6 @@ cdef class Remaining:
         self.shortest = shortest
         self.specials = specials
         self.token_ids = token_ids
-        self.most = {}
         self.searches = shortest.in_bytes
         self.path = <uint32_t*> malloc((<size_t> self.trie.max_depth + 1) * sizeof(uint32_t))
         self.bits = <uint32_t*> malloc((<size_t> self.trie.n_words + 1) * sizeof(uint32_t))
@@ -84,6 +83,7 @@ cdef class Remaining:
             free(self.views[i].positions.data)
             free(self.views[i].rows.data)
             free(self.views[i].continuations.data)
+        free(self.most.data)
         free(self.path)
         free(self.bits)
 
@@ -94,7 +94,7 @@ cdef class Remaining:
             self.n_exhausted = self.shortest.n_exhausted
             for i in range(2):
                 self.views[i].positions.n = self.views[i].rows.n = self.views[i].continuations.n = 0
-            self.most.clear()
+            self.most.n = 0
         return self.shortest.renew(self.chart.engine.n_collections)
 
     cdef uint64_t needed(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF:
@@ -376,7 +376,7 @@ cdef class Remaining:
     # ---- masks --------------------------------------------------------------------------------------------------
 
     cdef bint is_ample(self, uint32_t position, uint64_t n) except -1:
-        return self.most.get(position, n) < n
+        return position < self.most.n and self.most.data[position] < n      # UNKNOWN_TOKENS is not
 
     cdef int restrict(self, uint32_t position, uint32_t* words, uint64_t n) except -1:
         cdef bint is_free = self.chart.rules.has_followed, accepts = self.chart.is_accepting(position)
@@ -419,7 +419,7 @@ cdef class Remaining:
         if is_free and most >= n:
             self.try_chosen(position, words, n)
         if most < ENDLESS:
-            self.most[position] = most
+            note(&self.most, position, most)
         elif is_free:
             self.try_others(position, words, n)
         for i in range(self.trie.n_duplicates):
@@ -537,9 +537,9 @@ cdef inline bint varies(Chart chart, uint32_t terminal):
 
 
 cdef int note(Known* known, uint32_t index, uint64_t tokens) except -1 nogil:
-    reserve(<void**> &known.data, &known.capacity, <size_t> index + 1, sizeof(uint64_t))
+    reserve(<void**> &known.data, &known.capacity, <size_t> index + 1, sizeof(uint32_t))
     while known.n <= index:
         known.data[known.n] = UNKNOWN_TOKENS
         known.n += 1
-    known.data[index] = tokens
+    known.data[index] = <uint32_t> min(tokens, <uint64_t> ENDLESS)
     return 0

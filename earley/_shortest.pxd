@@ -23,6 +23,8 @@ cdef class Shortest:
     cdef dict texts             # regex node -> tokens, bytes, first byte, node after it; of the text that was chosen for it
     cdef Words least            # by regex node: a number of bytes that no text of it is shorter than, plus one; 0 not known
     cdef dict made              # symbol -> its productions: tokens of their terminals, other symbols
+    cdef size_t n_productions   # in `made`, with its symbols
+    cdef size_t counted         # bytes, as they were when last counted
     cdef int64_t left           # symbols that may be made before the call has returned
     cdef int64_t nodes_left     # regex nodes that searches may still come to before the mask is done
     cdef uint64_t n_exhausted   # counts up when none of these are left
@@ -31,6 +33,11 @@ cdef class Shortest:
 
     # To be called at the beginning of a call: forget regex nodes if they have got other numbers.
     cdef int renew(self, uint64_t n_collections) except -1
+    # `count` is to be called at the end of a call: then `n_bytes` says what the tables take that `forget` drops. The numbers of
+    # symbols stay, so that they do not change: at most two for each, and the symbol itself takes more memory (`Rules.n_bytes`).
+    cdef int count(self) except -1
+    cdef size_t n_bytes(self) noexcept nogil
+    cdef int forget(self) except -1
     # The tokens of the chosen text of a node; ENDLESS if there is none, or if no node is left for a search.
     cdef uint64_t of_node(self, uint32_t node) except? 0xFFFFFFFFFFFFFFFF
     # This text itself.

@@ -3,7 +3,8 @@
 For a regex, the shortest text is searched over its derivatives (A*; Hart, Nilsson and Raphael 1968), with a lower bound of
 the bytes that are still to come, which the structure of a regex says: a leap second has very many derivatives, but no text
 that is shorter than the time of another second. Of the shortest texts it is the first one in the order of bytes. The rest of
-that text is then the one of the derivative, whenever it is searched. From its end to its beginning, the fewest tokens that spell it are found by looking at all tokens that it continues with.
+that text is then the one of the derivative, whenever it is searched. From its end to its beginning, the fewest tokens that
+spell it are found by looking at all tokens that it continues with.
 
 For a symbol, the fewest tokens are those of its best production: the least fixpoint of Knuth (1977), who generalises
 Dijkstra's algorithm to grammars. The symbols of a JSON Schema may be infinitely many, and are made when they are asked for.
@@ -23,17 +24,19 @@ with such terminals, each with its chosen text and the symbol that follows just 
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from earleymask.earley._meter cimport NO_LIMIT, spend_steps, tick
 from earleymask.earley._characters cimport utf8_length
 from earleymask.earley._choices cimport least_left
 from earleymask.earley._escaped cimport least_spelling
+from earleymask.earley._meter cimport NO_LIMIT, spend_steps, tick
 from earleymask.earley._nodes cimport (
-    E_BODY, E_PHASE, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_EMPTY, K_ESCAPED, K_MARKED, K_REPEAT, K_TAIL, K_UNION, R_EMPTY, kind_of,
-    nullable,
+    E_BODY, E_PHASE, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_EMPTY, K_ESCAPED, K_MARKED, K_REPEAT, K_TAIL, K_UNION, R_EMPTY,
+    kind_of, nullable,
 )
 from earleymask.earley._parts cimport parts_of
 from earleymask.earley._rules cimport LOOSE, S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
-from earleymask.earley._tables cimport NONE, ByteSet, byteset_fill, byteset_has, byteset_or, sequence, sequence_length, words_free, words_push
+from earleymask.earley._tables cimport (
+    NONE, ByteSet, byteset_fill, byteset_has, byteset_or, sequence, sequence_length, words_free, words_push,
+)
 from earleymask.trie._quotient cimport NO_NODE
 from earleymask.trie._trie cimport node_token
 
@@ -48,6 +51,8 @@ cdef enum:
     MAX_MADE = 1 << 12          # symbols that are made for any number of one; beyond it, it has none
     MADE_IN_A_CALL = 3 << 10    # symbols that are made in one call; beyond it, nothing is known of others before the next one
     LOOKED_AT = 64              # productions of symbols that were made; to look for the best ones among them counts as a symbol
+    TEXT_BYTES = 300            # memory of the text of a regex, by estimate,
+    PRODUCTION_BYTES = 150      # and of a production or a symbol that was made
     ALTERNATIVES = 16           # of a symbol, which count as a symbol
     MADE_AT_ONCE = 64           # symbols that are made before the best derivation is looked for again, or as many as were before
 
@@ -81,7 +86,22 @@ cdef class Shortest:
             self.texts.clear()
             self.least.n = 0
             self.n_collections = n_collections
+            self.count()
         return 0
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return self.counted + self.least.capacity * sizeof(uint32_t)
+
+    cdef int count(self) except -1:
+        self.counted = len(self.texts) * <size_t> TEXT_BYTES + self.n_productions * <size_t> PRODUCTION_BYTES
+        return 0
+
+    cdef int forget(self) except -1:
+        self.texts.clear()
+        self.made.clear()
+        self.n_productions = 0
+        words_free(&self.least)
+        return self.count()
 
     # ---- regexes ------------------------------------------------------------------------------------------------
 
@@ -180,7 +200,9 @@ cdef class Shortest:
             length += self.least_length(p[1], room - 1)
             node = p[2]
         p = sequence(regexes.nodes, node)
-        if p[0] == K_EMPTY:
+        if nullable(regexes, node):                     # the end of a concatenation
+            pass
+        elif p[0] == K_EMPTY:
             length += ENDLESS
         elif p[0] == K_CHAR:
             length += utf8_length(sequence(regexes.classes, p[1])[0])
@@ -204,7 +226,7 @@ cdef class Shortest:
             length += self.least_length(p[1], room - 1)
         elif p[0] == K_CHOICES:
             length += least_left(regexes, p)
-        elif not nullable(regexes, node):
+        else:
             length += 1
         length = min(length, <uint64_t> ENDLESS)
         while self.least.n <= first:
@@ -319,6 +341,7 @@ cdef class Shortest:
                 dot = self.rules.follow_dot(terminal, self.text_of(self.rules.symbols[terminal].node))
                 found.append((tokens, (self.rules.dots.data[dot],)))
             self.made[symbol] = found
+            self.n_productions += 1 + len(found)
             return 0
         number = symbol
         if self.rules.symbols[number].kind == S_LAZY:
@@ -345,6 +368,7 @@ cdef class Shortest:
                 found.append((tokens, tuple(parts)))
             production = self.rules.productions[production].next
         self.made[symbol] = found
+        self.n_productions += 1 + len(found)
         return 0
 
     cdef int settle(self, object goal, bint is_free) except -1:

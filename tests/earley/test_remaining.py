@@ -32,6 +32,7 @@ from support.effort import EXHAUSTIVE, effort
 from support.exhaustive import lark_text, random_grammar
 from support.finishing_twin import allowed_within, by_tokens, fewest
 from support.lexemes import Definition
+from support.mask_paths import limits
 from support.schema_oracle import Oracle
 from support.strategies import make_grammar, make_pattern, patterns
 
@@ -292,6 +293,27 @@ def shortest_length(regexes: Regexes, node: int) -> int | None:
     return None
 
 
+def matcher_of(regexes: Regexes, node: int) -> Matcher:
+    engine = Engine(regexes)
+    start = engine.add_nonterminal("start")
+    engine.add_production(start, [engine.add_terminal("T", node)])
+    engine.finish(start)
+    return Matcher(SimpleNamespace(engine=engine), BYTES)  # type: ignore[arg-type]
+
+
+def test_of_the_shortest_texts_the_first_one_is_chosen() -> None:
+    """Though it is not obvious that nothing must follow it."""
+    regexes = Regexes()
+    first = regexes.concat([regexes.literal(b"aa"), regexes.complement(regexes.literal(b"x"))])
+    matcher = matcher_of(regexes, regexes.union([first, regexes.literal(b"bb")]))
+    assert matcher.tokens_to_finish() == 3
+    assert within(matcher, 3) == [ord("a"), ord("b")]
+    words = Vocabulary.from_tokens([b"a", b"aa", b"b", b""], eos_token_id=3)
+    matcher = Matcher(matcher.grammar, words)
+    assert matcher.tokens_to_finish() == 2
+    assert within(matcher, 2) == [1]
+
+
 def test_texts_of_regexes_are_the_shortest() -> None:
     """Wherever a text has led: also within an escape and within a character."""
     rng = Random(10)
@@ -303,11 +325,7 @@ def test_texts_of_regexes_are_the_shortest() -> None:
             node = regexes.escaped(node, shortest=rng.random() < 0.3, ascii=rng.random() < 0.3)
         if regexes.is_empty(node) or regexes.is_nullable(node):
             continue
-        engine = Engine(regexes)
-        start = engine.add_nonterminal("start")
-        engine.add_production(start, [engine.add_terminal("T", node)])
-        engine.finish(start)
-        matcher = Matcher(SimpleNamespace(engine=engine), BYTES)  # type: ignore[arg-type]
+        matcher = matcher_of(regexes, node)
         for _ in range(8):
             length = shortest_length(regexes, node)
             if length is None:
@@ -468,8 +486,8 @@ def test_masks_are_right_when_the_first_key_that_decides_appears_later() -> None
 
 
 def test_searches_keep_to_the_limits_of_the_call() -> None:
-    limits = Limits(derivations=40)  # of one byte of text; the search for the shortest text takes more
-    matcher = Matcher(Grammar.from_json_schema({"type": "string", "format": "uuid"}, limits=limits), BYTES)
+    few = Limits(derivations=40)  # of one byte of text; the search for the shortest text takes more
+    matcher = Matcher(Grammar.from_json_schema({"type": "string", "format": "uuid"}, limits=few), BYTES)
     assert matcher.tokens_to_finish() == 36 + 2 + 1
     schema = {"type": "string", "format": "date-time", "pattern": "[5-9]$"}
     matcher = Matcher(Grammar.from_json_schema(schema, limits=Limits(seconds=0.001)), BYTES)
@@ -696,3 +714,34 @@ def test_what_is_known_survives_collections() -> None:
             assert matcher.tokens_to_finish() == depth + 1
             assert within(matcher, depth + 1) == [ord("]")]
     assert matcher.stats()["collections"] or matcher.stats()["rows"] < 10_000
+
+
+def test_what_is_known_of_shortest_texts_is_counted_and_forgotten() -> None:
+    """A pattern of many states and objects of many keys: each place leads to texts and rules of its own."""
+    value = {"type": "string", "pattern": "^(ab?c?d?){20,60}e$"}
+    schema = {"type": "object", "additionalProperties": value, "minProperties": 3}
+    vocabulary = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"ab", b"ac", b""], eos_token_id=258)
+    grammar = Grammar.from_json_schema(schema)
+    matcher = Matcher(grammar, vocabulary)
+    numbers = []
+    with limits(memory=1 << 30):
+        n_bytes = grammar.stats()["mask_bytes"]
+        for n_calls in range(effort(150, 500)):
+            numbers.append(matcher.tokens_to_finish())
+            allowed = within(matcher, numbers[-1] + 40)
+            if n_calls == 0:
+                n_before = grammar.stats()["mask_bytes"]
+            matcher.accept(allowed[n_calls % len(allowed)])
+            if matcher.is_finished():
+                break
+        most = grammar.stats()["mask_bytes"]
+        assert n_bytes < n_before < most - 100_000
+    tokens, n_flushes = matcher.tokens, matcher.stats()["mask_flushes"]
+    matcher = Matcher(grammar, vocabulary)
+    with limits(memory=1 << 16):  # nothing is kept longer than a call
+        for token, number in zip(tokens, numbers, strict=False):
+            assert matcher.tokens_to_finish() == number
+            within(matcher, number + 40)
+            assert grammar.stats()["mask_bytes"] < most // 3
+            assert matcher.accept(token)
+        assert matcher.stats()["mask_flushes"] > n_flushes + 2
