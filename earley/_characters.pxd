@@ -17,3 +17,7 @@ cdef uint32_t encode(uint32_t point, uint32_t* encoded) noexcept nogil
 cdef inline uint32_t least_code(uint32_t left) noexcept nogil:
     """Return the smallest code point whose UTF-8 form has `left` continuation bytes."""
     return 0x80 if left == 1 else (0x800 if left == 2 else 0x10000)
+
+
+cdef inline uint32_t utf8_length(uint32_t point) noexcept nogil:
+    return 1 if point < 0x80 else (2 if point < 0x800 else (3 if point < 0x10000 else 4))

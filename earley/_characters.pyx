@@ -133,7 +133,7 @@ cdef int push_range(Words* words, uint32_t lo, uint32_t hi) except -1:
 
 cdef uint32_t encode(uint32_t point, uint32_t* encoded) noexcept nogil:
     """Write the UTF-8 form of a code point that is no surrogate; return its length."""
-    cdef uint32_t n = 1 if point < 0x80 else (2 if point < 0x800 else (3 if point < 0x10000 else 4)), i
+    cdef uint32_t n = utf8_length(point), i
     for i in range(n - 1, 0, -1):
         encoded[i] = 0x80 | (point & 0x3F)
         point >>= 6

@@ -205,6 +205,19 @@ cdef bint goes_on_between(Nodes nodes, uint32_t body, const uint32_t* first, con
     return False
 
 
+cdef uint64_t least_spelling(uint32_t phase, uint64_t length) noexcept nogil:
+    if phase == P_NONE:
+        return length               # no spelling of a character is shorter than its UTF-8 form
+    if phase == P_ESCAPE:
+        return max(length, <uint64_t> 1)    # a character in ASCII has a letter, others have `u` and digits
+    if phase < P_PAIR:
+        return N_DIGITS + P_DIGITS - phase + (length - min(length, <uint64_t> 3))       # of up to three bytes of UTF-8
+    length -= min(length, <uint64_t> 4)
+    if phase < P_PAIR_DIGITS:
+        return 2 + N_DIGITS + P_PAIR - phase + length
+    return N_DIGITS + P_PAIR_DIGITS - phase + length
+
+
 cdef inline bint stands_for_itself(uint32_t byte, uint32_t style) noexcept nogil:
     if byte == DELETE:                                      # ASCII, but `json.dumps` escapes it
         return style & BOTH_STYLES != BOTH_STYLES

@@ -156,7 +156,8 @@ cdef class Masks:
     cdef void note(self) noexcept nogil:
         """Let the users know how much this grammar remembers, beside empty tables, if a mask has asked something."""
         # PERF: at every call it took 300 instructions.
-        cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
+        cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made + (
+            self.shortest.n_bytes() if self.shortest is not None else 0)
         cdef size_t n
         if n_asked == self.n_asked_noted:
             return
@@ -250,6 +251,8 @@ cdef class Masks:
         self.mask_bytes = 0
         self.committed.clear()
         self.committed_of.clear()                       # its regex nodes may get other numbers
+        if self.shortest is not None:
+            self.shortest.forget()
         self.n_flushes += 1
         self.n_bytes_at_first = self.n_bytes()
         add(&self.users.n_bytes, 0 - self.n_noted)
@@ -258,6 +261,7 @@ cdef class Masks:
 
     cdef size_t n_bytes(self) noexcept nogil:
         cdef size_t n = self.modest.n_bytes() if self.modest is not None else 0
+        n += self.shortest.n_bytes() if self.shortest is not None else 0
         n += self.committed.n_bytes() + self.committed_of.n_bytes()
         return self.mask_bytes + self.unions.n_bytes() + self.answers.n_bytes() + n
 

@@ -76,6 +76,7 @@ cdef class Matcher:
     cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1
     cdef int keep_within(self, uint32_t* words, uint64_t n) except -1
     cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF
+    cdef int count_shortest(self) except -1
     cdef int end_with(self, error) except -1
     cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept

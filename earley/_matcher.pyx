@@ -374,10 +374,12 @@ cdef class Matcher:
             raise beyond_budget(n, needed if needed < ENDLESS else None, self.vocabulary.missing_bytes)
         if self.position() != FINISHED and not self.remaining.is_ample(self.position(), n):
             self.remaining.restrict(self.position(), words, n)
+            self.count_shortest()
         return 0
 
     cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF:
         """Return the tokens with which the sequence can be finished; ENDLESS if no such number is known. Needs the lock."""
+        cdef uint64_t needed
         if self.remaining is None:
             if self.masks.shortest is None:
                 self.masks.shortest = Shortest(self.engine.rules, self.engine.regexes, self.trie)
@@ -386,7 +388,15 @@ cdef class Matcher:
             if type(reason) is str:
                 raise BudgetError(f"tokens to the end cannot be counted: {reason}; give no budget")
         self.remaining.renew()
-        return self.remaining.needed(self.position())
+        needed = self.remaining.needed(self.position())
+        self.count_shortest()
+        return needed
+
+    cdef int count_shortest(self) except -1:
+        """Count what is known of shortest texts with the masks, which are forgotten with it."""
+        self.masks.shortest.count()
+        self.masks.note()
+        return 0
 
     @cython.final
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept:

@@ -7,9 +7,10 @@ from earleymask.earley._shortest cimport Shortest
 from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.trie._trie cimport TokenTrie
 
-# Numbers of tokens by some index of the chart; UNKNOWN_TOKENS where they were not asked for yet.
+# Numbers of tokens by some index of the chart; UNKNOWN_TOKENS where they were not asked for yet. They are not counted: for each
+# index they take 8 or 12 bytes, and what the chart counts for it takes more.
 cdef struct Known:
-    uint64_t* data
+    uint32_t* data
     size_t n, capacity
 
 # What is known of positions, rows and continuations: `is_free` as in `Shortest`.
@@ -25,7 +26,7 @@ cdef class Remaining:
     cdef uint64_t n_collections # of the chart, when its indexes were those in what follows
     cdef uint64_t n_exhausted   # of `shortest`, then: what is not known now may be known later
     cdef View views[2]          # full, free
-    cdef dict most              # position -> the most tokens that are left after a token of its mask
+    cdef Known most             # by position: the most tokens that are left after a token of its mask
     cdef uint32_t* path         # scratch: positions by depth in the trie
     cdef uint32_t* bits         # scratch: a mask, one bit later, with a word for the last one
     cdef bint searches          # demands may refuse a text, so positions are searched for the shortest one
@@ -55,5 +56,6 @@ cdef class Remaining:
     cdef int walk(self, uint32_t position, uint64_t n, bint is_free, uint64_t* most) except -1 nogil
     cdef uint32_t position_after(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF
     cdef uint64_t after_symbol(self, uint32_t position, uint32_t symbol, bint is_end) except? 0xFFFFFFFFFFFFFFFF
+    cdef int try_chosen(self, uint32_t position, const uint32_t* words, uint64_t n) except -1
     cdef int try_others(self, uint32_t position, const uint32_t* words, uint64_t n) except -1
     cdef int try_token(self, uint32_t position, uint32_t token, const uint32_t* words, uint64_t n) except -1

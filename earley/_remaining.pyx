@@ -55,10 +55,11 @@ cdef enum:
     # symbols to the grammar. The first ones are mostly single bytes.
     MOST_TRIED = 1 << 6
     # Symbols that are made for one mask. Beyond it, tokens that need others are not allowed, until a later mask has made them.
+    # If half of the memory for symbols is in use, none are made.
     MADE_FOR_MASK = 1 << 10
-    MOST_ADDED = 1 << 15        # symbols that they may add; beyond it, only the first tokens of chosen texts are tried
+    SEARCHED_FOR_MASK = 1 << 15 # regex nodes that searches come to for one mask, with the same consequence
 
-cdef uint64_t UNKNOWN_TOKENS = <uint64_t> -1
+cdef uint32_t UNKNOWN_TOKENS = <uint32_t> -1
 
 
 cdef class Remaining:
@@ -70,7 +71,6 @@ cdef class Remaining:
         self.shortest = shortest
         self.specials = specials
         self.token_ids = token_ids
-        self.most = {}
         self.searches = shortest.in_bytes
         self.path = <uint32_t*> malloc((<size_t> self.trie.max_depth + 1) * sizeof(uint32_t))
         self.bits = <uint32_t*> malloc((<size_t> self.trie.n_words + 1) * sizeof(uint32_t))
@@ -83,6 +83,7 @@ cdef class Remaining:
             free(self.views[i].positions.data)
             free(self.views[i].rows.data)
             free(self.views[i].continuations.data)
+        free(self.most.data)
         free(self.path)
         free(self.bits)
 
@@ -93,7 +94,7 @@ cdef class Remaining:
             self.n_exhausted = self.shortest.n_exhausted
             for i in range(2):
                 self.views[i].positions.n = self.views[i].rows.n = self.views[i].continuations.n = 0
-            self.most.clear()
+            self.most.n = 0
         return self.shortest.renew(self.chart.engine.n_collections)
 
     cdef uint64_t needed(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF:
@@ -161,11 +162,12 @@ cdef class Remaining:
         if is_free and chart.rules.symbols[terminal].followed and varies(chart, terminal):
             return tokens
         if not is_free and chart.rules.symbols[terminal].followed:
+            text = chart.lexer.regexes.read_by(node) + self.shortest.text_of(chart.lexer.regexes.without_memory(node))
             if not varies(chart, terminal):
                 tokens = min(tokens, self.after(row, state, terminal, node, True))
-                if tokens < ENDLESS:
+                # Before the terminal, what follows its own chosen text may have been counted.
+                if tokens < ENDLESS and text != self.shortest.text_of(chart.rules.symbols[terminal].node):
                     return tokens
-            text = chart.lexer.regexes.read_by(node) + self.shortest.text_of(chart.lexer.regexes.without_memory(node))
             dot = chart.rules.follow_dot(terminal, text)
             outcome = chart.skeletons.scan_followed(skeleton_of(chart, row), terminal, dot)
         else:
@@ -374,24 +376,24 @@ cdef class Remaining:
     # ---- masks --------------------------------------------------------------------------------------------------
 
     cdef bint is_ample(self, uint32_t position, uint64_t n) except -1:
-        return self.most.get(position, n) < n
+        return position < self.most.n and self.most.data[position] < n      # UNKNOWN_TOKENS is not
 
     cdef int restrict(self, uint32_t position, uint32_t* words, uint64_t n) except -1:
         cdef bint is_free = self.chart.rules.has_followed, accepts = self.chart.is_accepting(position)
-        cdef uint64_t most = 1, tokens
+        cdef bint is_full = is_free and self.chart.engine.is_half_full
+        cdef uint64_t most = ENDLESS if is_full else 1, tokens
         cdef uint32_t token, symbol, plain = position
         cdef size_t i, w
         memset(self.bits, 0, (<size_t> self.trie.n_words + 1) * sizeof(uint32_t))
-        self.shortest.left = min(self.shortest.left, MADE_FOR_MASK)
+        self.shortest.left = 0 if is_full else min(self.shortest.left, MADE_FOR_MASK)
+        self.shortest.nodes_left = SEARCHED_FOR_MASK
         if is_free:
             plain = self.chart.without_memory(position)
-        with nogil:
-            self.walk(plain, n, is_free, &most)
+        if not is_full:                                 # a walk would add symbols: only chosen texts are tried
+            with nogil:
+                self.walk(plain, n, is_free, &most)
         for w in range(self.trie.n_words):
             self.bits[w] = (self.bits[w] >> 1) | (self.bits[w + 1] << 31)
-        for i in range(self.trie.n_duplicates):
-            if mask_allows(self.bits, self.trie.duplicates[2 * i]):
-                mask_allow(self.bits, self.trie.duplicates[2 * i + 1])
         for i in range(0, self.specials.named.n, 2):
             token, symbol = self.specials.named.data[i], self.specials.named.data[i + 1]
             if self.chart.expects_special(position, symbol):
@@ -414,10 +416,15 @@ cdef class Remaining:
         if accepts:
             for i in range(self.specials.eos.n):
                 mask_allow(self.bits, self.specials.eos.data[i])
-        if is_free and most >= ENDLESS:
+        if is_free and most >= n:
+            self.try_chosen(position, words, n)
+        if most < ENDLESS:
+            note(&self.most, position, most)
+        elif is_free:
             self.try_others(position, words, n)
-        else:
-            self.most[position] = most
+        for i in range(self.trie.n_duplicates):
+            if mask_allows(self.bits, self.trie.duplicates[2 * i]):
+                mask_allow(self.bits, self.trie.duplicates[2 * i + 1])
         for w in range(self.trie.n_words):
             words[w] &= self.bits[w]
         return 0
@@ -475,31 +482,38 @@ cdef class Remaining:
         cdef uint32_t target = self.position_after(position, symbol)
         return 0 if is_end and self.chart.is_accepting(target) else self.needed(target)
 
-    cdef int try_others(self, uint32_t position, const uint32_t* words, uint64_t n) except -1:
-        """Try tokens of a mask whose bits are not set: those with which a chosen text begins, and then others."""
+    cdef int try_chosen(self, uint32_t position, const uint32_t* words, uint64_t n) except -1:
+        """Try the tokens of a mask with which a chosen text begins."""
         cdef Chart chart = self.chart
-        cdef uint32_t state, at, w, left, token
-        cdef size_t i, k, n_tried = 0
+        cdef uint32_t state, at, token
+        cdef size_t i, k
         cdef bytes text
+        cdef unsigned char byte
         for i in range(n_pairs_at(chart, position)):
             state = pair_state(chart, position, i)
             for k in range(n_terminals(chart.lexer, state)):
                 text = self.shortest.text_of(chart.lexer.regexes.without_memory(node_at(chart.lexer, state, k)))
                 at = NO_NODE
-                for w in text:
-                    at = self.shortest.quotient.child(at, w)
+                for byte in text:
+                    at = self.shortest.quotient.child(at, byte)
                     if at == NO_NODE:
                         break
                     token = node_token(self.trie.nodes[at])
                     if token:
                         self.try_token(position, token - 1, words, n)
+        return 0
+
+    cdef int try_others(self, uint32_t position, const uint32_t* words, uint64_t n) except -1:
+        """Try tokens of a mask whose bits are not set."""
+        cdef uint32_t w, left, token
+        cdef size_t n_tried = 0
         for w in range(self.trie.n_words):
             left = words[w] & ~self.bits[w]
             while left:
                 token = 32 * w + lowest_bit(left)
                 left &= left - 1
                 n_tried += 1
-                if n_tried > MOST_TRIED or self.shortest.n_added > MOST_ADDED:
+                if n_tried > MOST_TRIED or self.shortest.left <= 0:
                     return 0
                 self.try_token(position, token, words, n)
         return 0
@@ -523,9 +537,9 @@ cdef inline bint varies(Chart chart, uint32_t terminal):
 
 
 cdef int note(Known* known, uint32_t index, uint64_t tokens) except -1 nogil:
-    reserve(<void**> &known.data, &known.capacity, <size_t> index + 1, sizeof(uint64_t))
+    reserve(<void**> &known.data, &known.capacity, <size_t> index + 1, sizeof(uint32_t))
     while known.n <= index:
         known.data[known.n] = UNKNOWN_TOKENS
         known.n += 1
-    known.data[index] = tokens
+    known.data[index] = <uint32_t> min(tokens, <uint64_t> ENDLESS)
     return 0

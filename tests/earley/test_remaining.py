@@ -6,10 +6,12 @@ its own. Elsewhere they keep to it: never too few tokens, never a token too many
 
 from __future__ import annotations
 
+import json
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,14 +21,18 @@ from hypothesis import strategies as st
 
 from campaign.demands import make_rules, make_tight_rules
 from campaign.schema_random import random_schema
-from earleymask import BatchError, BudgetError, LimitError, Matcher, Vocabulary, fill_bitmasks
+from earleymask import BatchError, BudgetError, LimitError, Limits, Matcher, Vocabulary, fill_bitmasks
+from earleymask.earley._engine import Engine
+from earleymask.earley._regex import Regexes
 from earleymask.grammar import Grammar, GrammarError
+from earleymask.grammar.json.formats import NAMES, REFUSED
 from support import commit_twin, vocabularies
 from support.budget_twin import random_twin
-from support.effort import effort
+from support.effort import EXHAUSTIVE, effort
 from support.exhaustive import lark_text, random_grammar
 from support.finishing_twin import allowed_within, by_tokens, fewest
 from support.lexemes import Definition
+from support.mask_paths import limits
 from support.schema_oracle import Oracle
 from support.strategies import make_grammar, make_pattern, patterns
 
@@ -244,6 +250,249 @@ def test_lookaheads_are_counted_in(make: Callable[[Random], Any]) -> None:
             n_masks += 1
             if needed < 4:
                 assert within(matcher, needed) == allowed_within(matcher, needed), (source, matcher.tokens)
+
+
+# ---- shortest texts ----
+
+
+def some_node(rng: Random, regexes: Regexes, depth: int) -> int:
+    """Make a regex node of any kind whose shortest text is short."""
+    kind = rng.randrange(9)
+    if depth == 0 or kind == 0:
+        points = sorted(map(ord, rng.sample('aA/"\n\x7fé€😀', rng.randrange(1, 4))))
+        return regexes.char_class([(point, point) for point in points])
+    inner = some_node(rng, regexes, depth - 1)
+    if kind == 1:
+        return regexes.complement(inner)
+    if kind == 2:
+        least = rng.randrange(3)
+        return regexes.repeat(inner, least, rng.choice([least + 1, None]))
+    if kind == 3:
+        texts = {"".join(rng.choices('aA"é', k=rng.randrange(1, 5))).encode() for _ in range(rng.randrange(2, 30))}
+        return regexes.choices(sorted(texts))
+    if kind == 4 and rng.random() < 0.5:
+        marks = [regexes.literal(b"A"), regexes.repeat(regexes.literal(b"a"), 1)]
+        return regexes.marked([b"\1", b"a\0a", b"aA"], marks)
+    other = some_node(rng, regexes, depth - 1)
+    if kind == 5:
+        return regexes.union([inner, other])
+    return regexes.intersection([inner, other]) if kind == 6 else regexes.concat([inner, other])
+
+
+def shortest_length(regexes: Regexes, node: int) -> int | None:
+    """Search by breadth first. Return the length of the shortest text, or None if the search is not worth it."""
+    level, seen = [node], {node}
+    for length in range(20):
+        if any(regexes.is_nullable(node) for node in level):
+            return length
+        level = [target for node in level for target in regexes.derivatives(node)]
+        level = [target for target in dict.fromkeys(level) if target not in seen]
+        seen.update(level)
+        if not level or len(seen) > 2000:
+            return None
+    return None
+
+
+def matcher_of(regexes: Regexes, node: int) -> Matcher:
+    engine = Engine(regexes)
+    start = engine.add_nonterminal("start")
+    engine.add_production(start, [engine.add_terminal("T", node)])
+    engine.finish(start)
+    return Matcher(SimpleNamespace(engine=engine), BYTES)  # type: ignore[arg-type]
+
+
+def test_of_the_shortest_texts_the_first_one_is_chosen() -> None:
+    """Though it is not obvious that nothing must follow it."""
+    regexes = Regexes()
+    first = regexes.concat([regexes.literal(b"aa"), regexes.complement(regexes.literal(b"x"))])
+    matcher = matcher_of(regexes, regexes.union([first, regexes.literal(b"bb")]))
+    assert matcher.tokens_to_finish() == 3
+    assert within(matcher, 3) == [ord("a"), ord("b")]
+    words = Vocabulary.from_tokens([b"a", b"aa", b"b", b""], eos_token_id=3)
+    matcher = Matcher(matcher.grammar, words)
+    assert matcher.tokens_to_finish() == 2
+    assert within(matcher, 2) == [1]
+
+
+def test_texts_of_regexes_are_the_shortest() -> None:
+    """Wherever a text has led: also within an escape and within a character."""
+    rng = Random(10)
+    n_compared = n_long = 0
+    while n_compared < effort(400, 8000):
+        regexes = Regexes()
+        node = some_node(rng, regexes, rng.randrange(1, 4))
+        if rng.random() < 0.6:
+            node = regexes.escaped(node, shortest=rng.random() < 0.3, ascii=rng.random() < 0.3)
+        if regexes.is_empty(node) or regexes.is_nullable(node):
+            continue
+        matcher = matcher_of(regexes, node)
+        for _ in range(8):
+            length = shortest_length(regexes, node)
+            if length is None:
+                break
+            assert matcher.tokens_to_finish() == length + 1
+            n_compared += 1
+            n_long += length > 3
+            if length:
+                assert within(matcher, length + 1)[0] == min(
+                    byte
+                    for target, found in regexes.derivatives(node).items()
+                    if shortest_length(regexes, target) == length - 1
+                    for byte in found
+                )
+            targets = [(target, byte) for target, found in regexes.derivatives(node).items() for byte in found]
+            if not targets:
+                break
+            node, byte = rng.choice(targets)
+            assert matcher.accept(byte)
+    assert n_long > n_compared // 10
+
+
+FORMATS = sorted(set(NAMES["2020-12"]) - set(REFUSED))
+"""All that a schema may demand of a string."""
+
+
+@pytest.mark.parametrize("name", ["bytes", "llama3"])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_documents_with_formats_end_in_time(format_: str, name: str) -> None:
+    """A format may have very many states, as that of times has, because of leap seconds."""
+    vocabulary = BYTES if name == "bytes" else vocabularies.load(name)
+    rng = Random(format_)
+    text = {"type": "string", "format": format_}
+    schemas: list[Any] = [
+        {"type": "object", "required": ["at"], "properties": {"at": text}, "additionalProperties": False},
+        {"type": "array", "items": text, "minItems": 2, "uniqueItems": True},
+        {"type": "object", "required": ["x"], "additionalProperties": text},
+        {"anyOf": [{**text, "minLength": 12}, {"const": {"a long name": "and a long value, not the shortest one"}}]},
+        {**text, "pattern": "[1-9a-z]"},
+        {**text, "not": {"pattern": "00"}},
+    ]
+    n_walks = 0
+    for schema in schemas:
+        grammar = loads(lambda schema=schema: Grammar.from_json_schema(schema))  # type: ignore[misc]
+        if grammar is None:  # no text is that long, for example
+            continue
+        oracle = Oracle(schema)
+        matcher = Matcher(grammar, vocabulary)
+        needed = matcher.tokens_to_finish()
+        for more in (0, rng.choice([1, 3]), rng.choice([10, 30])) if n_walks < 6 or EXHAUSTIVE else (0,):
+            document = finish(matcher, needed + more, rng).decode()
+            assert oracle.accepts(document), (schema, document)
+            n_walks += 1
+    assert n_walks > 6
+
+
+def test_a_pattern_in_the_middle_of_a_text_is_found() -> None:
+    """Before it and after it there may be any text, in any spelling: very many texts are as long."""
+    grammar = Grammar.from_json_schema({"type": "string", "pattern": "rocket_font|mariadb\\.com", "minLength": 14})
+    matcher = Matcher(grammar, BYTES)
+    assert matcher.tokens_to_finish() == 14 + 2 + 1
+    text = finish(matcher, matcher.tokens_to_finish(), Random(0))
+    assert b"rocket_font" in text or b"mariadb.com" in text
+
+
+def test_texts_that_are_too_many_to_search_are_refused_and_do_not_stop_a_mask() -> None:
+    refused = Grammar.from_json_schema({"type": "string", "format": "date-time", "pattern": "[5-9]$"})
+    with pytest.raises(BudgetError, match="no way to finish a sentence was found"):
+        Matcher(refused, BYTES).tokens_to_finish()
+    # A text is found at the start. From most places that the tokens lead to it takes a search as long as that.
+    grammar = Grammar.from_json_schema({"type": "string", "format": "regex", "minLength": 40})
+    matcher = Matcher(grammar, vocabularies.load("llama3"))
+    text = finish(matcher, matcher.tokens_to_finish() + 3, Random(1))
+    assert len(json.loads(text)) >= 40
+
+
+# ---- rules that are made on the way ----
+
+
+DIFFERENT = {"type": "array", "uniqueItems": True, "minItems": 3}
+
+
+@pytest.mark.parametrize(
+    ("schema", "needed"),
+    [
+        # The first key whose text decides what follows belongs to a rule that is made while the number is looked for.
+        ({"type": "array", "items": {"type": "object", "minProperties": 1}, "minItems": 1}, len('[{"":0}]')),
+        ({"type": "object", "required": ["v"], "properties": {"v": {"minProperties": 1, "type": "object"}}}, 12),
+        ({"type": "array", "items": {"type": "object"}, "uniqueItems": True, "minItems": 2}, None),
+        ({"type": "object", "additionalProperties": DIFFERENT, "minProperties": 2}, None),
+        ({"type": "array", "items": {"enum": list(range(20))}, "uniqueItems": True, "minItems": 4}, len("[0,1,2,3]")),
+    ],
+)
+def test_rules_that_are_made_on_the_way_are_counted(schema: Any, needed: int | None) -> None:
+    """After each token, what was counted at the start must still be known."""
+    rng = Random(11)
+    for vocabulary in (BYTES, vocabularies.load("llama3")):
+        matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
+        n = matcher.tokens_to_finish()
+        assert needed is None or vocabulary is not BYTES or n == needed + 1
+        for more in (0, 3, 12) if EXHAUSTIVE else (0, rng.choice([3, 12])):
+            assert Oracle(schema).accepts(finish(matcher, n + more, rng).decode())
+
+
+@pytest.mark.parametrize("schema", [{"type": "object", "minProperties": 2}, DIFFERENT, {"type": "string"}])
+def test_tokens_of_the_same_bytes_are_allowed_together(schema: Any) -> None:
+    """Also where tokens are tried one by one."""
+    texts = [bytes([byte]) for byte in range(256)]
+    vocabulary = Vocabulary.from_tokens([*texts, b"</s>", *texts], eos_token_id=256)
+    rng = Random(12)
+    n_masks = 0
+    for _ in range(effort(4, 40)):
+        matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
+        n = matcher.tokens_to_finish() + rng.choice([0, 2])
+        while not matcher.is_finished():
+            allowed = within(matcher, n)
+            assert {token + 257 for token in allowed if token < 256} == {token for token in allowed if token > 256}
+            matcher.accept(rng.choice(allowed))
+            n -= 1
+            n_masks += 1
+    assert n_masks > 8
+
+
+def test_chosen_texts_beyond_ascii_are_tried() -> None:
+    """Two keys must differ, and begin with a letter of two bytes."""
+    schema = {"type": "object", "minProperties": 2, "propertyNames": {"pattern": "^[é-ü]"}}
+    for vocabulary in (BYTES, vocabularies.load("llama3")):
+        matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
+        for seed in range(4):
+            text = finish(matcher, matcher.tokens_to_finish(), Random(seed)).decode()
+            assert Oracle(schema).accepts(text)
+
+
+def test_masks_are_right_when_the_first_key_that_decides_appears_later() -> None:
+    """What was found of a place before a rule was made holds after it."""
+    schemas: list[Any] = [
+        {"properties": {"a": {"type": "string", "maxLength": 3}, "v": {"type": "object", "minProperties": 1}}},
+        {"properties": {"a": {"type": "string"}, "w": {"type": "array", "uniqueItems": True, "minItems": 2}}},
+    ]
+    rng = Random(13)
+    for schema in schemas:
+        schema |= {"type": "object", "required": ["a"], "additionalProperties": False}
+        matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
+        while not matcher.is_finished():
+            for more in (0, 15, 60):
+                within(matcher, matcher.tokens_to_finish() + more)
+            matcher.accept(rng.choice(np.flatnonzero(matcher.mask()).tolist()))
+        tokens = matcher.tokens
+        matcher.reset()
+        for n_tokens in range(len(tokens)):
+            fresh = Matcher(Grammar.from_json_schema(schema), BYTES)
+            fresh.accept_tokens(tokens[:n_tokens])
+            needed = fresh.tokens_to_finish()
+            assert matcher.tokens_to_finish() == needed
+            for n in range(needed, needed + 20, 3):
+                assert within(matcher, n) == within(fresh, n)
+            assert matcher.accept(tokens[n_tokens])
+
+
+def test_searches_keep_to_the_limits_of_the_call() -> None:
+    few = Limits(derivations=40)  # of one byte of text; the search for the shortest text takes more
+    matcher = Matcher(Grammar.from_json_schema({"type": "string", "format": "uuid"}, limits=few), BYTES)
+    assert matcher.tokens_to_finish() == 36 + 2 + 1
+    schema = {"type": "string", "format": "date-time", "pattern": "[5-9]$"}
+    matcher = Matcher(Grammar.from_json_schema(schema, limits=Limits(seconds=0.001)), BYTES)
+    with pytest.raises(LimitError, match=r"seconds=0\.001"):
+        matcher.tokens_to_finish()
 
 
 # ---- walks under a budget ----
@@ -465,3 +714,34 @@ def test_what_is_known_survives_collections() -> None:
             assert matcher.tokens_to_finish() == depth + 1
             assert within(matcher, depth + 1) == [ord("]")]
     assert matcher.stats()["collections"] or matcher.stats()["rows"] < 10_000
+
+
+def test_what_is_known_of_shortest_texts_is_counted_and_forgotten() -> None:
+    """A pattern of many states and objects of many keys: each place leads to texts and rules of its own."""
+    value = {"type": "string", "pattern": "^(ab?c?d?){20,60}e$"}
+    schema = {"type": "object", "additionalProperties": value, "minProperties": 3}
+    vocabulary = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"ab", b"ac", b""], eos_token_id=258)
+    grammar = Grammar.from_json_schema(schema)
+    matcher = Matcher(grammar, vocabulary)
+    numbers = []
+    with limits(memory=1 << 30):
+        n_bytes = grammar.stats()["mask_bytes"]
+        for n_calls in range(effort(150, 500)):
+            numbers.append(matcher.tokens_to_finish())
+            allowed = within(matcher, numbers[-1] + 40)
+            if n_calls == 0:
+                n_before = grammar.stats()["mask_bytes"]
+            matcher.accept(allowed[n_calls % len(allowed)])
+            if matcher.is_finished():
+                break
+        most = grammar.stats()["mask_bytes"]
+        assert n_bytes < n_before < most - 100_000
+    tokens, n_flushes = matcher.tokens, matcher.stats()["mask_flushes"]
+    matcher = Matcher(grammar, vocabulary)
+    with limits(memory=1 << 16):  # nothing is kept longer than a call
+        for token, number in zip(tokens, numbers, strict=False):
+            assert matcher.tokens_to_finish() == number
+            within(matcher, number + 40)
+            assert grammar.stats()["mask_bytes"] < most // 3
+            assert matcher.accept(token)
+        assert matcher.stats()["mask_flushes"] > n_flushes + 2
