@@ -1,0 +1,96 @@
+"""Parts of masks: the tokens that are found before a deadline, and those that leave enough of a budget.
+
+A matcher makes the whole mask if it can (`Matcher.write_until`, `write_within`). What is here cuts it to a budget
+(`_remaining`), or, when the mask is due before it is made, asks a walk over the trie for some tokens (`_partial`).
+
+Needs the engine's lock and the GIL.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from earleymask.earley._chart cimport FINISHED, MASK_WALKED, count_mask
+from earleymask.earley._forget cimport make_room
+from earleymask.earley._history cimport History, last_entry
+from earleymask.earley._meter cimport set_due, wall_clock
+from earleymask.earley._shortest cimport ENDLESS, Shortest
+
+from earleymask.earley._forget import FINAL
+from earleymask.earley.errors import BudgetError, DeadlineError, LimitError, beyond_budget
+
+
+cdef class BoundedMasks:
+
+    def __cinit__(self, Chart chart not None, Masks masks not None, Specials specials not None, TokenIds token_ids,
+                  vocabulary not None):
+        self.engine = chart.engine
+        self.chart = chart
+        self.masks = masks
+        self.specials = specials
+        self.token_ids = token_ids
+        self.vocabulary = vocabulary
+
+    # ---- budgets ------------------------------------------------------------------------------------------------
+
+    cdef uint64_t needed(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF:
+        if self.remaining is None:
+            if self.masks.shortest is None:
+                self.masks.shortest = Shortest(self.engine.rules, self.engine.regexes, self.masks.trie)
+            self.remaining = Remaining(self.chart, self.masks.shortest, self.specials, self.token_ids)
+        for reason in self.engine.rules.varying:
+            if type(reason) is str:
+                raise BudgetError(f"tokens to the end cannot be counted: {reason}; give no budget")
+        self.remaining.renew()
+        return self.remaining.needed(position)
+
+    cdef int keep_within(self, uint32_t position, uint32_t* words, uint64_t n) except -1:
+        cdef uint64_t needed = self.needed(position)
+        if needed > n:
+            raise beyond_budget(n, needed if needed < ENDLESS else None, self.vocabulary.missing_bytes)
+        if position != FINISHED and not self.remaining.is_ample(position, n):
+            self.remaining.restrict(position, words, n)
+        return 0
+
+    # ---- deadlines ----------------------------------------------------------------------------------------------
+
+    cdef bint walk(self, Partial partial, History* history, int64_t time) except -1:
+        cdef int64_t begin = wall_clock()
+        cdef bint is_complete
+        set_due(max(time + MOST_LATE_NS, begin + WALK_NS))
+        partial.begin(self.chart, last_entry(history).position, max(time, begin + WALK_NS))
+        is_complete = self.walk_in_time(partial, history, time, False)
+        if is_complete:
+            count_mask(self.chart, MASK_WALKED)
+            self.masks.remember(self.chart, last_entry(history).position, partial.found)
+            self.masks.note()
+        elif not partial.has_tokens():
+            raise DeadlineError
+        return is_complete
+
+    cdef bint walk_in_time(self, Partial partial, History* history, int64_t time, bint has_room) except -1:
+        """Continue the walk; return whether it is complete. `has_room`: whether what was learned has just been dropped."""
+        try:
+            return self.walk_on(partial, last_entry(history).position)
+        except DeadlineError:
+            return False
+        except LimitError as error:
+            if partial.has_tokens() and (has_room or error.limit in FINAL or wall_clock() + FORGETTING_NS > time):
+                return False
+            if has_room:
+                raise
+            try:
+                make_room(self.engine, error)
+            except DeadlineError:
+                return False
+        partial.begin_again(last_entry(history).position)     # it has another number now
+        return self.walk_in_time(partial, history, time, True)
+
+    cdef bint walk_on(self, Partial partial, uint32_t position) except -1:
+        """Continue the walk; return whether it is complete."""
+        self.engine.regexes.meter.started = 0           # it has the time of a new call,
+        self.engine.regexes.meter.left = 0              # and its first step looks at the clock
+        self.masks.find_extras(self.chart, position, self.specials)
+        self.masks.allow_extras(partial.found)
+        if position == FINISHED:
+            return True
+        with nogil:
+            return partial.go_on(self.masks)
