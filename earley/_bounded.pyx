@@ -60,8 +60,11 @@ cdef class BoundedMasks:
         is_complete = self.walk_in_time(partial, history, time, False)
         if is_complete:
             count_mask(self.chart, MASK_WALKED)
-            self.masks.remember(self.chart, last_entry(history).position, partial.found)
-            self.masks.note()
+            try:
+                self.masks.remember(self.chart, last_entry(history).position, partial.found)
+                self.masks.note()
+            except (LimitError, MemoryError):
+                pass                                    # it is the mask nevertheless; the walk is kept in its place
         elif not partial.has_tokens():
             raise DeadlineError
         return is_complete

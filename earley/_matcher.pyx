@@ -433,7 +433,7 @@ cdef class Matcher:
         is_complete = self.bounded_masks().walk(self.partial, self.history, time)
         memcpy(words, self.partial.found, self.trie.n_words * sizeof(uint32_t))
         memset(<char*> words + self.trie.n_words * sizeof(uint32_t), 0, n_bytes - self.trie.n_words * sizeof(uint32_t))
-        if is_complete:
+        if self.remembered() != NULL:
             self.partial = None
         if DEBUG:
             self.check()

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley import Engine, Regexes
-from earleymask.earley._meter import tick
+from earleymask.earley._meter import fail_checks, tick
+from earleymask.trie._build import is_debug
+from earleymask.trie._memory import run_out
 from support import vocabularies
 from support.grammar_texts import GRAMMARS
 from support.mask_paths import all_strings, cut, filled, go_on, walked
@@ -179,6 +181,35 @@ def test_forks_and_going_back_do_not_mix_walks_up() -> None:
             elif rng.randrange(2) and go_on(twin, rng, exact):
                 assert matcher.accept(twin.tokens[-1])
     assert np.array_equal(filled(matcher), walked(twin))
+
+
+@pytest.mark.skipif(not is_debug(), reason="checks fail, and memory runs out, on demand in debug builds alone")
+@pytest.mark.parametrize("fail", [fail_checks, run_out], ids=["a limit", "memory"])
+def test_a_complete_walk_that_cannot_be_remembered(fail: Callable[[int | None], Any]) -> None:
+    """The mask is given all the same, and the next call has it at once."""
+    vocabulary = all_strings("ab+(", 3)
+    exact = walked(Matcher(HARD["ambiguous"](), vocabulary))
+    n_forgotten = 0
+    for after in range(60):
+        matcher, is_complete = Matcher(HARD["ambiguous"](), vocabulary), False
+        while not is_complete:
+            with stopped_walks(20):
+                fail(after)
+                try:
+                    mask, is_complete = partial(matcher, 0, 1)
+                except (LimitError, MemoryError):
+                    fail(None)
+                    mask, is_complete = partial(matcher, 0)
+                finally:
+                    fail(None)
+            assert mask.any() and not (mask & ~exact).any()
+        assert np.array_equal(mask, exact)
+        with stopped_walks(1):
+            mask, is_complete = partial(matcher, 0)
+        assert is_complete and np.array_equal(mask, exact)
+        n_forgotten += matcher.stats()["masks_known"] == 0
+        assert np.array_equal(filled(matcher), exact)
+    assert n_forgotten
 
 
 def test_a_mask_that_is_known_is_complete() -> None:
