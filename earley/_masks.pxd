@@ -90,7 +90,10 @@ cdef class Masks:
     cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil
     cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil
     cdef void clear_refused(self, uint32_t* words) noexcept nogil
-    cdef int try_doubtful(self, Chart chart, uint32_t position, const Mask* mask, uint32_t which) except -1 nogil
+    # The lists of doubtful tokens that are tried at a position, a bit for each; such a list; and whether the rows refuse one.
+    cdef uint32_t doubtful_lists(self, Chart chart, uint32_t position) noexcept nogil
+    cdef const Words* doubtful_list(self, uint32_t which) except NULL nogil
+    cdef bint is_refused(self, Chart chart, uint32_t position, uint32_t which, uint32_t token) except -1 nogil
     cdef int find_doubtful(self, uint32_t which) except -1
     cdef bint ends_lexeme(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil
     cdef bint is_extra(self, uint32_t token) noexcept nogil

@@ -439,36 +439,39 @@ cdef class Masks:
 
     cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil:
         """Fill `tokens` with the doubtful tokens of the mask that the rows refuse."""
-        cdef uint32_t read, kinds = 0, kind
+        cdef uint32_t lists = self.doubtful_lists(chart, position), which
         cdef size_t i
         cdef uint32_t n_described = self.answers.rules.n_described
-        cdef bint has_others = False
+        cdef const Words* doubtful
         self.tokens.n = 0
-        for i in range(n_pairs_at(chart, position)):
-            read = self.answers.lexer.kinds_read(pair_state(chart, position, i), self.answers.rules.symbols)
-            kinds |= read
-            has_others |= not read
-        if has_others:
-            self.try_doubtful(chart, position, mask, 0)
-        for kind in range(MAX_KINDS):
-            if kinds >> kind & 1:
-                self.try_doubtful(chart, position, mask, 1 + kind)
+        for which in range(1 + MAX_KINDS):
+            if lists >> which & 1:
+                doubtful = self.doubtful_list(which)
+                for i in range(doubtful.n):
+                    if allows(mask, doubtful.data[i]) and self.is_refused(chart, position, which, doubtful.data[i]):
+                        words_push(&self.tokens, doubtful.data[i])
         if self.answers.rules.n_described != n_described:   # the rows that were made meanwhile have made more doubtful
             self.find_refused(chart, position, mask)
         return 0
 
-    cdef int try_doubtful(self, Chart chart, uint32_t position, const Mask* mask, uint32_t which) except -1 nogil:
-        """Try those of the mask's tokens that are in one list of `doubtful_tokens`."""
-        cdef const Words* doubtful
+    cdef uint32_t doubtful_lists(self, Chart chart, uint32_t position) noexcept nogil:
+        cdef uint32_t lists = 0, kinds
         cdef size_t i
+        for i in range(n_pairs_at(chart, position)):
+            kinds = self.answers.lexer.kinds_read(pair_state(chart, position, i), self.answers.rules.symbols)
+            lists |= kinds << 1 if kinds else 1
+        return lists
+
+    cdef const Words* doubtful_list(self, uint32_t which) except NULL nogil:
         if self.doubtful_tokens[which] == NULL or self.n_described != self.answers.rules.n_described:
             with gil:
                 self.find_doubtful(which)
-        doubtful = self.doubtful_tokens[which]
-        for i in range(doubtful.n):
-            if allows(mask, doubtful.data[i]) and (which == 0 or self.ends_lexeme(chart, position, doubtful.data[i])):
-                self.try_token(chart, position, doubtful.data[i])
-        return 0
+        return self.doubtful_tokens[which]
+
+    cdef bint is_refused(self, Chart chart, uint32_t position, uint32_t which, uint32_t token) except -1 nogil:
+        if which and not self.ends_lexeme(chart, position, token):
+            return False
+        return not self.is_extra(token) and not self.leads_on(chart, position, token)
 
     cdef bint ends_lexeme(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil:
         """Return whether a lexeme of a followed terminal that is under way may end before the last byte of the token."""

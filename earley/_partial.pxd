@@ -16,6 +16,9 @@ cdef class Partial:
     cdef uint32_t* ancestors        # by depth: the nodes of this way
     cdef uint32_t next              # the trie node that is visited next
     cdef uint32_t deepest           # nodes at this depth are the last ones that this pass visits
+    cdef uint32_t which             # the list of doubtful tokens that are tried next (`Masks.doubtful_list`),
+    cdef uint32_t n_tried           # how many of them have been tried,
+    cdef uint32_t n_described       # and `Rules.n_described` when the first list was begun
     cdef int64_t until              # when to stop, by `wall_clock`
     # What this walk is about: a position, and how often positions had been numbered anew.
     cdef uint32_t position
@@ -30,5 +33,6 @@ cdef class Partial:
     cdef bint is_over(self) noexcept nogil
     cdef bint has_tokens(self) noexcept nogil
     cdef bint descend(self, uint32_t root) except -1 nogil
+    cdef bint try_doubtful(self, Masks masks) except -1 nogil
     cdef int find_way(self, uint32_t root) except -1 nogil
     cdef void copy_duplicates(self) noexcept nogil

@@ -7,17 +7,19 @@ unless their text moves on or positions are numbered anew in between.
 
 Each token that it has found is in the mask. If a grammar has followed terminals, that holds for the first pass alone, which
 begins at the position itself. The last pass begins at the position without memory, as the merged walk does, and the
-doubtful tokens are tried at its end.
+doubtful tokens are tried at its end, one by one: a call that stops there continues with the next one, too.
 
 Needs the engine's lock.
 """
 
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from earleymask.earley._chart cimport DEAD, MAX_TABLES, MET, UNKNOWN, path_allocate, path_free
+from earleymask.earley._engine cimport MAX_KINDS
 from earleymask.earley._meter cimport wall_clock
-from earleymask.trie._bitmask cimport mask_allow, mask_allows
+from earleymask.earley._tables cimport Words
+from earleymask.trie._bitmask cimport mask_allow, mask_allows, mask_refuse
 from earleymask.trie._memory cimport calloc, malloc
 from earleymask.trie._trie cimport MAX_TOKEN_BYTES, node_byte, node_depth, node_skip, node_t, node_token
 
@@ -66,6 +68,7 @@ cdef class Partial:
 
     cdef void begin_again(self, uint32_t position) noexcept:
         self.next = 0
+        self.which = self.n_tried = 0
         self.deepest = 1
         self.sought = self.found
         self.position = position
@@ -106,11 +109,35 @@ cdef class Partial:
             if self.is_over():
                 return False
         if self.sought == self.rough:
-            memcpy(masks.scratch, self.rough, self.trie.n_words * sizeof(uint32_t))
-            masks.look_through_words(self.chart, self.position, masks.scratch)
+            if not self.try_doubtful(masks):
+                return False
             for root in range(self.trie.n_words):       # `found` has what is allowed beside text
-                self.found[root] |= masks.scratch[root]
+                self.found[root] |= self.rough[root]
         return True
+
+    cdef bint try_doubtful(self, Masks masks) except -1 nogil:
+        """Clear the doubtful tokens that are refused in `rough`, until the time is used up; return whether all have been
+        tried."""
+        cdef uint32_t lists = masks.doubtful_lists(self.chart, self.position), token, n_visited = 0
+        cdef const Words* doubtful
+        while True:
+            if self.n_described != self.chart.rules.n_described:    # what was tried last has made more doubtful
+                self.n_described = self.chart.rules.n_described
+                self.which = self.n_tried = 0
+            if self.which > MAX_KINDS:
+                return True
+            doubtful = masks.doubtful_list(self.which) if lists >> self.which & 1 else NULL
+            while doubtful != NULL and self.n_tried < doubtful.n:
+                token = doubtful.data[self.n_tried]
+                if mask_allows(self.rough, token):
+                    if self.is_over() or n_visited >= MOST_NODES and self.has_tokens():
+                        return False
+                    n_visited += 1
+                    if masks.is_refused(self.chart, self.position, self.which, token):
+                        mask_refuse(self.rough, token)
+                self.n_tried += 1
+            self.which += 1
+            self.n_tried = 0
 
     cdef void copy_duplicates(self) noexcept nogil:
         cdef size_t i

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley import Engine, Regexes
 from earleymask.earley._meter import fail_checks, tick
+from earleymask.earley._partial import set_most_nodes
 from earleymask.trie._build import is_debug
 from earleymask.trie._memory import run_out
 from support import vocabularies
@@ -54,6 +55,9 @@ HARD: dict[str, Callable[[], Grammar]] = {
     "patterns": lambda: Grammar.from_json_schema(PATTERNS),
     "any order": lambda: Grammar.from_json_schema(PATTERNS, property_order="any"),
     "unique": lambda: Grammar.from_json_schema(UNIQUE),
+    "unique numbers": lambda: Grammar.from_json_schema(
+        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    ),
     "words": lambda: Grammar.from_regex(r"([a-z]{3,9}(?<!the)[ .,]|\w{2,40}=\d{1,20};|[^;]{5,90}!)*"),
     "lookaheads": lambda: Grammar.from_regex(r"(\b\w+\b(?! no)[^!]*!|[a-z ]+(?=[.]).)*"),
     **{name: (lambda text=text: Grammar.from_lark(text)) for name, text in GRAMMARS.items()},
@@ -137,8 +141,6 @@ def test_partial_masks_of_random_grammars(rng: Random) -> None:
 @contextmanager
 def stopped_walks(n_nodes: int) -> Iterator[None]:
     """Let each walk of a mask that is due stop after so many nodes."""
-    from earleymask.earley._partial import set_most_nodes
-
     before = set_most_nodes(n_nodes)
     try:
         yield
@@ -161,6 +163,20 @@ def test_a_walk_that_stops_anywhere(name: str, n_nodes: int) -> None:
             break
         assert matcher.accept(twin.tokens[-1])
     assert n_partial > 0 or n_nodes == 50
+
+
+def test_doubtful_tokens_are_tried_once() -> None:
+    """Each of the last calls tries one of them: if each began anew, they would never come to the end."""
+    vocabulary = all_strings("[]1,2", 5)
+    tokens = {vocabulary.token_bytes(token): token for token in range(vocabulary.size)}
+    matcher, twin = Matcher(HARD["unique numbers"](), vocabulary), Matcher(HARD["unique numbers"](), vocabulary)
+    written = [tokens[b"["], tokens[b"12"], tokens[b","], tokens[b"1"]]
+    assert matcher.accept_tokens(written) == twin.accept_tokens(written) == 4
+    exact = filled(twin)
+    assert exact[[tokens[b",2,"], tokens[b",22,1"]]].all()
+    assert not exact[[tokens[b",1,"], tokens[b",12,"], tokens[b"2,"], tokens[b"1,12]"]]].any()
+    with stopped_walks(1):
+        assert check(matcher, exact, 0) > exact.sum()
 
 
 def test_forks_and_going_back_do_not_mix_walks_up() -> None:
