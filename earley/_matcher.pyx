@@ -288,6 +288,7 @@ cdef class Matcher:
                 one.__traceback__ = None
                 agenda += [one.__cause__, one.__context__]
         self.error = error
+        self.partial = None
         return 0
 
     cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil:
@@ -614,6 +615,8 @@ cdef class Matcher:
             self.lock()
             self.history, other.history = other.history, self.history
             self.unlock()
+            if n:
+                self.partial = None
         finally:
             self.in_use = 0
         return n
@@ -744,6 +747,8 @@ cdef class Matcher:
         cdef History* history = self.history
         cdef Block* block = history.last
         cdef Entry* entry
+        if self.partial is not None:                    # it is about the text so far
+            self.partial = None
         if self.budgets is not None:
             return history_push(&self.chart.histories, history, token_id, position,
                                 self.budgets.coming.data, self.budgets.coming.n)
@@ -776,7 +781,7 @@ cdef class Matcher:
             if not is_known:
                 self.go_back(left)
             if n:
-                self.error = None                       # it came after the tokens that are left
+                self.error = self.partial = None        # they came after the tokens that are left
         finally:
             self.in_use = 0
 

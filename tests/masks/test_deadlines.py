@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley import Engine, Regexes
 from earleymask.earley._meter import fail_checks, tick
-from earleymask.earley._partial import set_most_nodes
+from earleymask.earley._partial import Partial, set_most_nodes
 from earleymask.trie._build import is_debug
 from earleymask.trie._memory import run_out
 from support import vocabularies
@@ -177,6 +178,32 @@ def test_doubtful_tokens_are_tried_once() -> None:
     assert not exact[[tokens[b",1,"], tokens[b",12,"], tokens[b"2,"], tokens[b"1,12]"]]].any()
     with stopped_walks(1):
         assert check(matcher, exact, 0) > exact.sum()
+
+
+def n_walks() -> int:
+    """Return how many walks of masks that are due are in memory."""
+    return sum(type(one) is Partial for one in gc.get_objects())
+
+
+def test_a_walk_is_dropped_with_its_mask_or_its_text() -> None:
+    """It takes the memory of two masks, which no limit counts."""
+    vocabulary = all_strings("abx+(", 2)
+    before = n_walks()
+    moves: list[Callable[[Matcher], object]] = [
+        lambda matcher: matcher.accept(0),
+        lambda matcher: matcher.accept_tokens([0]),
+        lambda matcher: matcher.rollback(1),
+        lambda matcher: matcher.reset(),
+        lambda matcher: matcher.fill_bitmask(np.zeros(1, dtype=np.int32), seconds=1),
+    ]
+    for move in moves:
+        matcher = Matcher(HARD["ambiguous"](), vocabulary)
+        assert matcher.accept(0)
+        with stopped_walks(1):
+            assert not partial(matcher, 0)[1] and n_walks() == before + 1
+            assert not partial(matcher.fork(), 0)[1] and n_walks() == before + 1
+        move(matcher)
+        assert n_walks() == before
 
 
 def test_forks_and_going_back_do_not_mix_walks_up() -> None:
