@@ -30,8 +30,13 @@ cdef class BoundedMasks:
     cdef uint64_t needed(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF
     # Clear the bits of a mask after whose tokens a sentence cannot be finished within n tokens in all.
     cdef int keep_within(self, uint32_t position, uint32_t* words, uint64_t n) except -1
-    # Continue the walk of a history's position that is due at a time; return whether it is complete. Raises DeadlineError if it has not found a token.
-    cdef bint walk(self, Partial partial, History* history, int64_t time) except -1
+    # Whether every token of the mask is known to leave enough of n tokens.
+    cdef bint is_ample(self, uint32_t position, uint64_t n) except -1
+    # Continue the walk of a history's position that is due at a time; return whether it is complete. `n`: tokens that may
+    # still come, ENDLESS: any number. Raises DeadlineError if it has not found a token, BudgetError if n are too few.
+    cdef bint walk(self, Partial partial, History* history, uint64_t n, int64_t time) except -1
 
+    cdef int check_budget(self, uint32_t position, uint64_t n) except -1
     cdef bint walk_in_time(self, Partial partial, History* history, int64_t time, bint has_room) except -1
     cdef bint walk_on(self, Partial partial, uint32_t position) except -1
+    cdef int begin_within(self, Partial partial, uint32_t position) except -1

@@ -12,7 +12,9 @@ from earleymask.earley._chart cimport FINISHED, MASK_WALKED, count_mask
 from earleymask.earley._forget cimport make_room
 from earleymask.earley._history cimport History, last_entry
 from earleymask.earley._meter cimport set_due, wall_clock
+from earleymask.earley._remaining cimport MADE_FOR_MASK
 from earleymask.earley._shortest cimport ENDLESS, Shortest
+from earleymask.trie._bitmask cimport mask_allow
 
 from earleymask.earley._forget import FINAL
 from earleymask.earley.errors import BudgetError, DeadlineError, LimitError, beyond_budget
@@ -42,31 +44,46 @@ cdef class BoundedMasks:
         self.remaining.renew()
         return self.remaining.needed(position)
 
-    cdef int keep_within(self, uint32_t position, uint32_t* words, uint64_t n) except -1:
+    cdef int check_budget(self, uint32_t position, uint64_t n) except -1:
+        """Raise BudgetError if a sequence cannot be finished within n tokens."""
         cdef uint64_t needed = self.needed(position)
         if needed > n:
             raise beyond_budget(n, needed if needed < ENDLESS else None, self.vocabulary.missing_bytes)
+        return 0
+
+    cdef int keep_within(self, uint32_t position, uint32_t* words, uint64_t n) except -1:
+        self.check_budget(position, n)
         if position != FINISHED and not self.remaining.is_ample(position, n):
             self.remaining.restrict(position, words, n)
         return 0
 
+    cdef bint is_ample(self, uint32_t position, uint64_t n) except -1:
+        if self.remaining is None:
+            return False
+        self.remaining.renew()
+        if not self.remaining.is_ample(position, n):
+            return False
+        self.check_budget(position, n)
+        return True
+
     # ---- deadlines ----------------------------------------------------------------------------------------------
 
-    cdef bint walk(self, Partial partial, History* history, int64_t time) except -1:
+    cdef bint walk(self, Partial partial, History* history, uint64_t n, int64_t time) except -1:
         cdef int64_t begin = wall_clock()
         cdef bint is_complete
         set_due(max(time + MOST_LATE_NS, begin + WALK_NS))
-        partial.begin(self.chart, last_entry(history).position, max(time, begin + WALK_NS))
+        partial.begin(self.chart, last_entry(history).position, n, max(time, begin + WALK_NS))
         is_complete = self.walk_in_time(partial, history, time, False)
         if is_complete:
             count_mask(self.chart, MASK_WALKED)
+        elif not partial.has_tokens():
+            raise DeadlineError
+        if is_complete and n == ENDLESS:
             try:
                 self.masks.remember(self.chart, last_entry(history).position, partial.found)
                 self.masks.note()
             except (LimitError, MemoryError):
                 pass                                    # it is the mask nevertheless; the walk is kept in its place
-        elif not partial.has_tokens():
-            raise DeadlineError
         return is_complete
 
     cdef bint walk_in_time(self, Partial partial, History* history, int64_t time, bint has_room) except -1:
@@ -91,9 +108,25 @@ cdef class BoundedMasks:
         """Continue the walk; return whether it is complete."""
         self.engine.regexes.meter.started = 0           # it has the time of a new call,
         self.engine.regexes.meter.left = 0              # and its first step looks at the clock
+        if partial.n < ENDLESS:
+            self.check_budget(position, partial.n)
         self.masks.find_extras(self.chart, position, self.specials)
-        self.masks.allow_extras(partial.found)
+        if partial.n == ENDLESS or position == FINISHED:
+            self.masks.allow_extras(partial.found)
         if position == FINISHED:
             return True
+        if partial.n < ENDLESS:
+            self.begin_within(partial, position)
         with nogil:
             return partial.go_on(self.masks)
+
+    cdef int begin_within(self, Partial partial, uint32_t position) except -1:
+        """Allow tokens of which some leaves enough of the budget: those without text, and the first ones of chosen texts."""
+        cdef uint32_t token
+        partial.remaining = self.remaining
+        self.remaining.shortest.left = min(self.remaining.shortest.left, MADE_FOR_MASK)
+        partial.most = max(partial.most, self.remaining.allow_extras(position, partial.found, partial.n))
+        for token in self.remaining.first_tokens(position):
+            if self.remaining.after_token(position, token) < partial.n:
+                mask_allow(partial.found, token)
+        return 0

@@ -44,7 +44,7 @@ from earleymask.trie._build cimport DEBUG
 
 from earleymask.earley._forget import FINAL
 from earleymask.earley.errors import (
-    DeadlineError, LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, beyond_budget,
+    BudgetError, DeadlineError, LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, beyond_budget,
 )
 from earleymask.trie.errors import VocabularyError
 
@@ -198,17 +198,17 @@ cdef class Matcher:
                 sequence, see `error`.
             remaining: how many tokens may still come, EOS included. Then only those tokens are allowed after which a
                 sentence can be finished in time (docs/serving.md, "Budgets"). None: any number.
-            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more. Give only one of
-                `remaining` and `seconds`.
+            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more.
 
         Returns None, or with `seconds` whether the mask is complete. A partial mask allows no token that the mask does
         not, and at least one. What has been found is kept: later calls continue there, with `seconds` or without.
+        With `remaining`, this holds for the mask for so many tokens, and later calls with the same number continue.
 
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
                 Nothing has been written then.
-            BudgetError: `remaining` is less than `tokens_to_finish()`.
-                After any error of a call with `remaining`, the row allows nothing.
+            BudgetError: `remaining` is less than `tokens_to_finish()`. The row allows nothing then, nor after any other
+                error of a call with `remaining` that has no `seconds`.
             LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
                 changed then.
             MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.
@@ -238,9 +238,6 @@ cdef class Matcher:
             remaining = index(remaining)
             if remaining < 0:
                 raise ValueError(f"remaining must not be negative, got {remaining}")
-            if seconds is not None:
-                raise ValueError("remaining and seconds cannot be given together: a part of a mask may have no token that "
-                                 "leaves time to finish")
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
             is_complete = self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends, remaining, most)
@@ -259,15 +256,16 @@ cdef class Matcher:
     cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=None, double seconds=NAN) except -1:
         """Write the mask, with the tokens that may still come or None, and the time after which it is due (NAN: never);
         return whether it is complete. If this fails, and `ends` is true, end the sequence."""
+        cdef uint64_t n = ENDLESS if remaining is None else min(remaining, <uint64_t> ENDLESS - 1)
         self.n_tokens                                   # raises if it is not set up
         if self.error is None:
             try:
                 if seconds == seconds:
-                    return self.write_until(words, n_bytes, seconds)
-                if remaining is None:
+                    return self.write_until(words, n_bytes, n, seconds)
+                if n == ENDLESS:
                     self.write_mask(words, n_bytes)
                 else:
-                    self.write_within(words, n_bytes, min(remaining, <uint64_t> ENDLESS - 1))
+                    self.write_within(words, n_bytes, n)
                 return True
             except (MatcherInUseError, MatcherCancelledError):      # the fault of another call, not of the grammar
                 raise
@@ -386,22 +384,17 @@ cdef class Matcher:
 
     # ---- masks with a deadline ------------------------------------------------------------------------------------
 
-    cdef bint write_until(self, uint32_t* words, size_t n_bytes, double seconds) except -1:
-        """Write the mask, or a part of it after so many seconds, and zeros up to `n_bytes`; return whether it is complete."""
+    cdef bint write_until(self, uint32_t* words, size_t n_bytes, uint64_t n, double seconds) except -1:
+        """Write the mask, or a part of it after so many seconds, and zeros up to `n_bytes`; return whether it is complete.
+        `n`: the tokens that may still come, ENDLESS: any number."""
         cdef int64_t time = wall_clock() + nanoseconds(min(seconds, MOST_SECONDS)), before
-        cdef Mask* mask
-        if self.write_known(words, n_bytes):
+        if n == ENDLESS and self.write_known(words, n_bytes):
             return True
         before = set_due(time + MOST_LATE_NS // 2)      # of the time to wait for the lock
         try:
             self.acquire()
             try:
-                mask = self.mask_until(time)
-                if mask == NULL:
-                    return self.write_partial(words, n_bytes, time)
-                self.partial = None
-                copy_mask(mask, words, self.trie.n_words, n_bytes)
-                return True
+                return self.write_in_time(words, n_bytes, n, time)
             finally:
                 self.release()
         except DeadlineError:
@@ -409,6 +402,22 @@ cdef class Matcher:
                              "give it more time").at_limit("seconds") from None
         finally:
             set_due(before)
+
+    cdef bint write_in_time(self, uint32_t* words, size_t n_bytes, uint64_t n, int64_t time) except -1:
+        """Do the same, due at a time. Needs the lock."""
+        cdef Mask* mask = NULL
+        try:
+            if n == ENDLESS or self.bounded_masks().is_ample(self.position(), n):
+                n = ENDLESS
+                mask = self.mask_until(time)
+            if mask == NULL:
+                return self.write_partial(words, n_bytes, n, time)
+        except BudgetError:
+            memset(words, 0, n_bytes)
+            raise
+        self.partial = None
+        copy_mask(mask, words, self.trie.n_words, n_bytes)
+        return True
 
     cdef Mask* mask_until(self, int64_t time) except? NULL:
         """Return the mask, or NULL if it is not made before that time, or needs another way. Needs the lock."""
@@ -426,15 +435,15 @@ cdef class Matcher:
         self.masks.note()
         return mask
 
-    cdef bint write_partial(self, uint32_t* words, size_t n_bytes, int64_t time) except -1:
+    cdef bint write_partial(self, uint32_t* words, size_t n_bytes, uint64_t n, int64_t time) except -1:
         """Write what a walk finds in a moment, and zeros up to `n_bytes`; return whether that is the mask. Needs the lock."""
         cdef bint is_complete
         if self.partial is None:
             self.partial = Partial(self.trie)
-        is_complete = self.bounded_masks().walk(self.partial, self.history, time)
+        is_complete = self.bounded_masks().walk(self.partial, self.history, n, time)
         memcpy(words, self.partial.found, self.trie.n_words * sizeof(uint32_t))
         memset(<char*> words + self.trie.n_words * sizeof(uint32_t), 0, n_bytes - self.trie.n_words * sizeof(uint32_t))
-        if self.remembered() != NULL:
+        if is_complete and (n < ENDLESS or self.remembered() != NULL):
             self.partial = None
         if DEBUG:
             self.check()

@@ -180,6 +180,13 @@ def test_doubtful_tokens_are_tried_once() -> None:
         assert check(matcher, exact, 0) > exact.sum()
 
 
+def test_a_token_that_is_spelled_as_one_that_is_allowed_by_its_id() -> None:
+    """The other one is not allowed."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"a", b"b", b""], eos_token_id=4)
+    with stopped_walks(1):
+        assert check(Matcher('start: <[0-0]> "b" | "b"', vocabulary), np.array([True, True, False, True, False]), 0)
+
+
 def n_walks() -> int:
     """Return how many walks of masks that are due are in memory."""
     return sum(type(one) is Partial for one in gc.get_objects())
