@@ -72,6 +72,7 @@ cdef class Matcher:
     cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=*, double seconds=*) except -1
     # Write the mask of tokens after which a sentence can be finished within n tokens in all.
     cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1
+    cdef int write_cut(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1     # the same; needs the lock
     cdef int end_with(self, error) except -1
     cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept

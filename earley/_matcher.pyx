@@ -343,8 +343,14 @@ cdef class Matcher:
         return 0
 
     cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1:
-        cdef bint is_done = False
         self.acquire()
+        try:
+            return self.write_cut(words, n_bytes, n)
+        finally:
+            self.release()
+
+    cdef int write_cut(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1:
+        cdef bint is_done = False
         try:
             copy_mask(self.made_mask(), words, self.trie.n_words, n_bytes)
             try:
@@ -357,8 +363,6 @@ cdef class Matcher:
         except:
             memset(words, 0, n_bytes)
             raise
-        finally:
-            self.release()
         return 0
 
     cdef BoundedMasks bounded_masks(self):

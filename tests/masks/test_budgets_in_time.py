@@ -13,7 +13,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from masks.test_deadlines import HARD, SECONDS, slow_first_mask, stopped_walks
 
-from earleymask import BudgetError, Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
+from earleymask import (
+    BatchError,
+    BudgetError,
+    Grammar,
+    GrammarError,
+    LimitError,
+    Limits,
+    Matcher,
+    Vocabulary,
+    fill_bitmasks,
+)
 from support import vocabularies
 from support.mask_paths import all_strings, filled, go_on
 from support.strategies import make_grammar
@@ -191,3 +201,39 @@ def test_nothing_is_found_in_time() -> None:
     assert time.perf_counter() - begin < 0.15 and begun
     assert caught.value.limit == "seconds" and (row == 7).all() and matcher.tokens == []
     assert within(matcher, 4)[0].nonzero()[0].tolist() == [97]
+
+
+def test_a_batch() -> None:
+    """One deadline for all rows; a matcher that is listed twice has one row, which is copied."""
+    vocabulary = all_strings("ab+()", 3)
+    ambiguous, other = Matcher(HARD["ambiguous"](), vocabulary), Matcher('start: "a"* "b"', vocabulary)
+    matchers = [ambiguous, None, other, ambiguous.fork(), ambiguous]
+    remaining = [3, None, None, None, 3]
+    exact = np.full((5, (vocabulary.size + 31) // 32), -1, np.int32)
+    for matcher, n, row in zip(matchers, remaining, exact, strict=True):
+        if matcher is not None:
+            Matcher(matcher.grammar, vocabulary).fill_bitmask(row, remaining=n)
+    n_partial = 0
+    with stopped_walks(20):
+        while True:
+            rows = np.zeros_like(exact)
+            complete = fill_bitmasks(matchers, rows, remaining=remaining, seconds=0)
+            assert complete is not None and complete.dtype == bool and complete.shape == (5,) and complete[1]
+            assert rows.any(axis=1).all() and not (rows & ~exact).any()
+            assert (rows[complete] == exact[complete]).all()
+            assert (rows[0] == rows[4]).all() and complete[0] == complete[4]
+            if complete.all():
+                break
+            n_partial += 1
+            assert n_partial < 1000
+    rows = np.zeros_like(exact)
+    complete = fill_bitmasks(matchers, rows, remaining=remaining, seconds=10)
+    assert complete is not None and complete.all() and (rows == exact).all()
+    with pytest.raises(BatchError, match="BudgetError") as caught:
+        fill_bitmasks(matchers, rows, remaining=[0, None, None, None, 3], seconds=10)
+    assert list(caught.value.errors) == [0] and rows.any(axis=1).tolist() == [False, True, True, True, True]
+    complete = fill_bitmasks(matchers, rows, remaining=[None, None, 0, None, None], seconds=10, on_error="end")
+    assert complete is not None and complete.all() and isinstance(other.error, BudgetError)
+    with pytest.raises(ValueError, match="seconds must be 0 or more"):
+        fill_bitmasks(matchers, rows, seconds=-1)
+    assert fill_bitmasks(matchers[3:], rows) is None
