@@ -4,7 +4,7 @@ The merged walk (`_walk`) visits the nodes of the trie in depth-first order, so 
 several passes: the first visits single bytes, the second one the nodes of the first three bytes, and the last one all. It
 can stop at any node, and find the way there again. So calls that stop early come to the end together, however little time each of them has,
 unless their text moves on or positions are numbered anew in between. The matcher drops the walk when its text moves on, or
-the mask is complete: until then, it takes the memory of two masks.
+the mask is complete: until then, it takes the memory of three masks.
 
 Each token that it has found is in the mask. If a grammar has followed terminals, that holds for the first pass alone, which
 begins at the position itself. The last pass begins at the position without memory, as the merged walk does, and the

@@ -193,7 +193,7 @@ def n_walks() -> int:
 
 
 def test_a_walk_is_dropped_with_its_mask_or_its_text() -> None:
-    """It takes the memory of two masks, which no limit counts."""
+    """It takes the memory of three masks, which no limit counts."""
     vocabulary = all_strings("abx+(", 2)
     before = n_walks()
     moves: list[Callable[[Matcher], object]] = [
