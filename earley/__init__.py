@@ -9,8 +9,8 @@ Each module begins with what it computes. Read them in this order, the `.pxd` be
   productions), `_skeletons` (rows without their stack), `_chart` (rows, continuations, positions);
 - masks: `_walk` (the reference: a walk over the whole trie), `_automaton`, `_part`, `_builder` and `_parts` (one regex
   against the vocabulary), `_rests`, `_template`, `_answers`, `_masks`;
-- what others use: `_engine` (front ends fill it), `_matcher` (one sequence of tokens), `_partial` (masks that are
-  due), `_snapshot` (matchers as bytes), `_batch` (many matchers), `_prepare` (parts in advance).
+- what others use: `_engine` (front ends fill it), `_matcher` (one sequence of tokens), `_bounded` (masks with a
+  deadline or a budget), `_snapshot` (matchers as bytes), `_batch` (many matchers), `_prepare` (parts in advance).
 """
 
 from ._engine import Engine

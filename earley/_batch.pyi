@@ -9,8 +9,8 @@ class Batch:
     """Rows and the matchers whose masks they are to become.
 
     words: a writable buffer of 32-bit words, of shape (rows, >= n_words of each); the words of a row follow one
-    another. places: the row of each matcher. errors: by index of the matcher, why its row could not be filled;
-    `give_back` clears such a row.
+    another. places: the row of each matcher. remaining: for each matcher, how many tokens may still come, or None.
+    errors: by index of the matcher, why its row could not be filled; `give_back` clears such a row.
     """
 
     matchers: tuple[Matcher, ...]
@@ -18,7 +18,13 @@ class Batch:
     n_rows: int
     n_grammars: int
 
-    def __init__(self, matchers: tuple[Matcher, ...], words: npt.NDArray[np.int32], places: Sequence[int]) -> None: ...
+    def __init__(
+        self,
+        matchers: tuple[Matcher, ...],
+        words: npt.NDArray[np.int32],
+        places: Sequence[int],
+        remaining: list[int | None],
+    ) -> None: ...
     def claim(self, indexes: Iterable[int], *, strict: bool) -> None:
         """Claim the matchers with these indexes, which must be different ones.
 

@@ -9,7 +9,7 @@ fills all rows of a grammar, because two would take turns. At last `give_back` g
 cimport cython
 from cpython.buffer cimport PyBUF_STRIDED, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -18,6 +18,7 @@ from earleymask.earley._chart cimport claim_chart, give_chart_back
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._matcher cimport Matcher, is_walk_worth_trying
 from earleymask.earley._meter cimport look_at_signals, wall_clock
+from earleymask.earley._shortest cimport ENDLESS
 from earleymask.trie._memory cimport calloc
 
 from earleymask.earley.errors import LimitError, MatcherInUseError
@@ -30,6 +31,7 @@ cdef struct Row:
     PyObject* matcher           # owned by `Batch.matchers`, a tuple: the garbage collector would empty a list first
     uint32_t* words
     size_t index                # of the matcher
+    uint64_t n                  # tokens that may still come; ENDLESS: any number
     bint is_filled
     bint ends                   # an error has ended the sequence before
 
@@ -44,12 +46,13 @@ cdef class Batch:
     """Rows and the matchers whose masks they are to become.
 
     words: a writable buffer of 32-bit words, of shape (rows, >= n_words of each); the words of a row follow one another.
-    places: the row of each matcher. errors: by index of the matcher, why its row could not be filled; `give_back` clears
-    such a row.
+    places: the row of each matcher. remaining: for each matcher, how many tokens may still come, or None. errors: by index of
+    the matcher, why its row could not be filled; `give_back` clears such a row.
     """
 
     cdef readonly tuple matchers
     cdef readonly dict errors
+    cdef list remaining
     cdef readonly size_t n_rows         # that are claimed
     cdef readonly size_t n_grammars     # of these rows
     cdef Py_buffer buffer
@@ -63,18 +66,19 @@ cdef class Batch:
     cdef bint is_over                   # `give_back` was called
     cdef size_t claimed_in              # `n_forks` when the matchers were claimed
 
-    def __cinit__(self, tuple matchers not None, words not None, places not None):
+    def __cinit__(self, tuple matchers not None, words not None, places not None, list remaining not None):
         cdef Matcher matcher
         cdef size_t i, n_rows
         self.matchers = matchers
         self.errors = {}
+        self.remaining = remaining
         if not matchers:
             return
         PyObject_GetBuffer(words, &self.buffer, PyBUF_STRIDED)
-        if (self.buffer.ndim != 2 or self.buffer.itemsize != sizeof(uint32_t) or len(places) != len(matchers)
+        if (self.buffer.ndim != 2 or self.buffer.itemsize != sizeof(uint32_t) or len(places) != len(matchers) or len(remaining) != len(matchers)
                 or self.buffer.shape[1] > 1 and self.buffer.strides[1] != sizeof(uint32_t)):
             raise ValueError("rows must be an array of int32 with two dimensions, whose words follow one another; with one "
-                             "place for each matcher")
+                             "place and one number of tokens for each matcher")
         if <size_t> self.buffer.buf % sizeof(uint32_t) or self.buffer.strides[0] % <Py_ssize_t> sizeof(uint32_t):
             raise ValueError("rows begin at an address that is no multiple of 4; use an array that numpy has allocated")
         self.n_bytes = self.buffer.shape[1] * sizeof(uint32_t)
@@ -110,7 +114,8 @@ cdef class Batch:
         by_grammar = {}
         for index in indexes:
             matcher = self.matchers[index]
-            if strict or matcher.error is not None or not matcher.write_known(self.row(index), self.n_bytes):
+            if (strict or matcher.error is not None or self.remaining[index] is not None
+                    or not matcher.write_known(self.row(index), self.n_bytes)):
                 by_grammar.setdefault(id(matcher.engine), []).append(index)
         self.claimed_in = n_forks
         try:
@@ -141,6 +146,7 @@ cdef class Batch:
         row.matcher = <PyObject*> matcher
         row.words = self.row(index)
         row.index = index
+        row.n = ENDLESS if self.remaining[index] is None else min(self.remaining[index], <uint64_t> ENDLESS - 1)
         row.ends = matcher.error is not None
         self.n_rows += 1
         return 0
@@ -198,7 +204,7 @@ cdef class Batch:
                     with nogil:
                         is_done = self.fill_some(&place, last)
                 except LimitError as error:
-                    tries_walk = place.has_lock and is_walk_worth_trying(error)
+                    tries_walk = place.has_lock and self.rows[place.k].n == ENDLESS and is_walk_worth_trying(error)
                     if not tries_walk:
                         self.fail(&place, error)
                 except Exception as error:              # an error of any kind must not stop the other rows
@@ -237,7 +243,11 @@ cdef class Batch:
                 continue
             (<Matcher> row.matcher).lock_freely()
             place.has_lock = True
-            (<Matcher> row.matcher).write_freely(row.words, self.n_bytes)
+            if row.n == ENDLESS:
+                (<Matcher> row.matcher).write_freely(row.words, self.n_bytes)
+            else:
+                with gil:
+                    (<Matcher> row.matcher).write_cut(row.words, self.n_bytes, row.n)
             self.end_row(place)
             if wall_clock() > until:
                 return False

@@ -7,7 +7,7 @@ living matchers, drop the rest, number the remaining things anew, and change the
 their histories and their forks are not affected. Everything that can be computed again is dropped.
 
 It happens between two calls, as soon as three quarters of a limit are in use (`Engine.is_full`), and within a call that
-has reached a limit, which is then repeated (`Matcher.make_room`). If the histories of living matchers alone use more
+has reached a limit, which is then repeated (`make_room`). If the histories of living matchers alone use more
 than half of a limit, their older positions are dropped, too: going back to such a position means accepting the tokens
 before it again (`Matcher.go_back`). So a call fails only if it cannot be done within the limit, or if there are too
 many matchers.
@@ -29,6 +29,8 @@ cdef enum:
     STATE_BYTES = 1100          # the least memory of a lexer state with its transitions
 
 
+FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
+
 cdef enum:
     EVERYTHING = 0xFFFFFFFF     # all positions of all histories
     RECENT = 16                 # the number of last positions of each history that are kept; most rollbacks are shorter
@@ -38,6 +40,24 @@ cdef int forget(Engine engine) except -1:
     """Drop what no living matcher uses; if more than half of a limit is still in use, drop old positions of histories,
     too."""
     return forget_but(engine, EVERYTHING)
+
+
+cdef int make_room(Engine engine, error) except -1:
+    """After a limit was reached, drop what was learned, so that the call can be repeated.
+
+    Raise the error again if that cannot help.
+    """
+    if error.limit in FINAL:
+        raise error
+    return forget_in_call(engine)
+
+
+cdef int forget_in_call(Engine engine) except -1:
+    """Drop what was learned. That takes up to some 50 ms, which count as time of the call."""
+    engine.regexes.meter.look_at_clock()
+    forget(engine)
+    engine.regexes.meter.left = 0                       # so the next step looks at it, too
+    return 0
 
 
 cdef int forget_but(Engine engine, size_t keep) except -1:

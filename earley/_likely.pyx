@@ -481,7 +481,7 @@ cdef class LikelyTexts:
                 self.is_new.data[i] = False
 
     cdef int make_mask(self, uint32_t position) except -1 nogil:
-        self.matcher.find_extras(position)
+        self.masks.find_extras(self.chart, position, self.matcher.specials)
         self.masks.mask(self.chart, position)
         self.n_masks += 1
         return 0

@@ -8,7 +8,7 @@ from earleymask.earley._engine cimport MAX_KINDS, Engine
 from earleymask.earley._parts cimport Users
 from earleymask.earley._shortest cimport Shortest
 from earleymask.earley._tables cimport Map, Sequences, Words
-from earleymask.earley._token_ids cimport TokenIds
+from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._trie cimport TokenTrie
 
@@ -43,16 +43,21 @@ cdef class Masks:
     cdef uint32_t* scratch          # n_words + 1
     cdef Walk walk                  # of all charts of the grammar; None until one is needed
     cdef Words ids, tokens
-    cdef Words extras               # special tokens of the next mask, ascending; filled by the caller
+    cdef Words extras               # special tokens of the next mask, ascending
     cdef Shortest shortest          # None until tokens to the end are counted
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
-    cdef Words extra_sets           # sets of token ids of the next mask, by index; filled by the caller
+    cdef Words extra_sets           # sets of token ids of the next mask, by index
 
     # counters
     cdef readonly uint64_t n_unions_known, n_unions_made, n_fallbacks, n_flushes
 
     # Return the engine. Raises MatcherInUseError while the garbage collector frees it.
     cdef Engine engine(self)
+    # Find the EOS and special tokens that are allowed at a position: for the next call of `mask`, or of `allow_extras`.
+    cdef int find_extras(self, Chart chart, uint32_t position, Specials specials) except -1 nogil
+    cdef int find_extra_sets(self, Chart chart, uint32_t position) except -1 nogil
+    # Set the bits of these tokens.
+    cdef void allow_extras(self, uint32_t* words) noexcept nogil
     # Return the mask of a position of a chart. Needs the engine's lock.
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil
     # Remember a mask that the merged walk has made.
@@ -85,7 +90,10 @@ cdef class Masks:
     cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil
     cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil
     cdef void clear_refused(self, uint32_t* words) noexcept nogil
-    cdef int try_doubtful(self, Chart chart, uint32_t position, const Mask* mask, uint32_t which) except -1 nogil
+    # The lists of doubtful tokens that are tried at a position, a bit for each; such a list; and whether the rows refuse one.
+    cdef uint32_t doubtful_lists(self, Chart chart, uint32_t position) noexcept nogil
+    cdef const Words* doubtful_list(self, uint32_t which) except NULL nogil
+    cdef bint is_refused(self, Chart chart, uint32_t position, uint32_t which, uint32_t token) except -1 nogil
     cdef int find_doubtful(self, uint32_t which) except -1
     cdef bint ends_lexeme(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil
     cdef bint is_extra(self, uint32_t token) noexcept nogil

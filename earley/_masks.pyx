@@ -31,7 +31,7 @@ from libc.string cimport memcpy, memset
 
 from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_places
 from earleymask.earley._atomic cimport add
-from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
+from earleymask.earley._chart cimport DEAD, FINISHED, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
 from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._large cimport is_only_one
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_accepted, next_state
@@ -267,6 +267,40 @@ cdef class Masks:
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
+    cdef int find_extras(self, Chart chart, uint32_t position, Specials specials) except -1 nogil:
+        """Fill `extras` with the EOS and special tokens that are allowed at the position, `extra_sets` with the sets."""
+        cdef size_t i
+        self.extras.n = self.extra_sets.n = 0
+        for i in range(0, specials.named.n if position != FINISHED else 0, 2):
+            if chart.expects_special(position, specials.named.data[i + 1]):
+                words_push(&self.extras, specials.named.data[i])
+        if position == FINISHED or chart.is_accepting(position):
+            words_extend(&self.extras, specials.eos.data, specials.eos.n)
+        if self.token_ids is not None and position != FINISHED:
+            self.find_extra_sets(chart, position)
+        sort_unique(&self.extras)
+        return 0
+
+    cdef int find_extra_sets(self, Chart chart, uint32_t position) except -1 nogil:
+        cdef size_t i
+        for i in range(self.token_ids.n):
+            if chart.expects_special(position, self.token_ids.symbols[i]):
+                if self.token_ids.few[i] != NULL:
+                    words_extend(&self.extras, self.token_ids.few[i], self.token_ids.n_ids[i])
+                else:
+                    words_push(&self.extra_sets, <uint32_t> i)
+        return 0
+
+    cdef void allow_extras(self, uint32_t* words) noexcept nogil:
+        cdef size_t i, w, n_words = self.trie.n_words
+        cdef const uint32_t* bits
+        for i in range(self.extras.n):
+            mask_allow(words, self.extras.data[i])
+        for i in range(self.extra_sets.n):
+            bits = self.token_ids.bits + self.extra_sets.data[i] * n_words
+            for w in range(n_words):
+                words[w] |= bits[w]
+
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil:
         """Return the mask of a position, with the tokens in `extras` and `extra_sets`, which depend on the position
         only."""
@@ -329,8 +363,6 @@ cdef class Masks:
 
     cdef Mask* walked(self, Chart chart, uint32_t position) except NULL nogil:
         """Return the mask, made by the merged walk: it tries tokens together that begin alike."""
-        cdef size_t i, w, n_words = self.trie.n_words
-        cdef const uint32_t* bits
         cdef uint64_t n_nodes
         if self.walk is None:
             with gil:
@@ -338,12 +370,7 @@ cdef class Masks:
         n_nodes = self.walk.n_nodes
         self.walk.fill(chart, position, self.scratch)
         chart.n_nodes += self.walk.n_nodes - n_nodes
-        for i in range(self.extras.n):
-            mask_allow(self.scratch, self.extras.data[i])
-        for i in range(self.extra_sets.n):
-            bits = self.token_ids.bits + self.extra_sets.data[i] * n_words
-            for w in range(n_words):
-                self.scratch[w] |= bits[w]
+        self.allow_extras(self.scratch)
         return self.lone_mask(self.scratch)
 
     cdef Mask* without_committed(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
@@ -416,36 +443,39 @@ cdef class Masks:
 
     cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil:
         """Fill `tokens` with the doubtful tokens of the mask that the rows refuse."""
-        cdef uint32_t read, kinds = 0, kind
+        cdef uint32_t lists = self.doubtful_lists(chart, position), which
         cdef size_t i
         cdef uint32_t n_described = self.answers.rules.n_described
-        cdef bint has_others = False
+        cdef const Words* doubtful
         self.tokens.n = 0
-        for i in range(n_pairs_at(chart, position)):
-            read = self.answers.lexer.kinds_read(pair_state(chart, position, i), self.answers.rules.symbols)
-            kinds |= read
-            has_others |= not read
-        if has_others:
-            self.try_doubtful(chart, position, mask, 0)
-        for kind in range(MAX_KINDS):
-            if kinds >> kind & 1:
-                self.try_doubtful(chart, position, mask, 1 + kind)
+        for which in range(1 + MAX_KINDS):
+            if lists >> which & 1:
+                doubtful = self.doubtful_list(which)
+                for i in range(doubtful.n):
+                    if allows(mask, doubtful.data[i]) and self.is_refused(chart, position, which, doubtful.data[i]):
+                        words_push(&self.tokens, doubtful.data[i])
         if self.answers.rules.n_described != n_described:   # the rows that were made meanwhile have made more doubtful
             self.find_refused(chart, position, mask)
         return 0
 
-    cdef int try_doubtful(self, Chart chart, uint32_t position, const Mask* mask, uint32_t which) except -1 nogil:
-        """Try those of the mask's tokens that are in one list of `doubtful_tokens`."""
-        cdef const Words* doubtful
+    cdef uint32_t doubtful_lists(self, Chart chart, uint32_t position) noexcept nogil:
+        cdef uint32_t lists = 0, kinds
         cdef size_t i
+        for i in range(n_pairs_at(chart, position)):
+            kinds = self.answers.lexer.kinds_read(pair_state(chart, position, i), self.answers.rules.symbols)
+            lists |= kinds << 1 if kinds else 1
+        return lists
+
+    cdef const Words* doubtful_list(self, uint32_t which) except NULL nogil:
         if self.doubtful_tokens[which] == NULL or self.n_described != self.answers.rules.n_described:
             with gil:
                 self.find_doubtful(which)
-        doubtful = self.doubtful_tokens[which]
-        for i in range(doubtful.n):
-            if allows(mask, doubtful.data[i]) and (which == 0 or self.ends_lexeme(chart, position, doubtful.data[i])):
-                self.try_token(chart, position, doubtful.data[i])
-        return 0
+        return self.doubtful_tokens[which]
+
+    cdef bint is_refused(self, Chart chart, uint32_t position, uint32_t which, uint32_t token) except -1 nogil:
+        if which and not self.ends_lexeme(chart, position, token):
+            return False
+        return not self.is_extra(token) and not self.leads_on(chart, position, token)
 
     cdef bint ends_lexeme(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil:
         """Return whether a lexeme of a followed terminal that is under way may end before the last byte of the token."""
@@ -665,12 +695,7 @@ cdef class Masks:
         for k in range(self.trie.n_duplicates):
             if mask_allows(scratch, self.trie.duplicates[2 * k]):
                 mask_allow(scratch, self.trie.duplicates[2 * k + 1])
-        for i in range(self.extras.n):
-            mask_allow(scratch, self.extras.data[i])
-        for i in range(self.extra_sets.n):
-            bits = self.token_ids.bits + self.extra_sets.data[i] * n_words
-            for w in range(n_words):
-                scratch[w] |= bits[w]
+        self.allow_extras(scratch)
 
     def __sizeof__(self) -> int:
         """Return the bytes of all that is remembered."""

@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from earleymask.earley._bounded cimport BoundedMasks
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport Engine
@@ -7,7 +8,6 @@ from earleymask.earley._history cimport History
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._meter cimport Cancels
 from earleymask.earley._partial cimport Partial
-from earleymask.earley._remaining cimport Remaining
 from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.trie._trie cimport TokenTrie
 
@@ -27,7 +27,7 @@ cdef class Matcher:
     cdef Specials specials          # EOS tokens, and the special tokens that the grammar names
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
     cdef Budgets budgets            # shared with forks; None if no terminal of the grammar has one
-    cdef Remaining remaining        # shared with forks; None until tokens to the end are counted
+    cdef BoundedMasks bounded       # shared with forks; None until a mask has a deadline or a budget
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
     cdef size_t used_in             # `n_forks` at that time
     cdef Cancels cancels            # how often it was cancelled
@@ -50,8 +50,6 @@ cdef class Matcher:
     cdef Matcher copy(self)
     cdef int tidy(self) except -1
     cdef int tidy_freely(self) except -1 nogil
-    cdef int forget(self) except -1
-    cdef int make_room(self, error) except -1
     cdef Py_ssize_t count_accepted(self, list tokens) except -1
     cdef bytes force(self, uint32_t* end=*)
     cdef tuple find_crossing(self, bytes written)
@@ -65,18 +63,16 @@ cdef class Matcher:
     cdef int write_mask(self, uint32_t* words, size_t n_bytes) except -1
     cdef int make_mask(self, uint32_t* words, size_t n_bytes) except -1
     cdef fill_with(self, row, on_error, remaining, seconds)
-    cdef bint write_until(self, uint32_t* words, size_t n_bytes, double seconds) except -1
+    cdef bint write_until(self, uint32_t* words, size_t n_bytes, uint64_t n, double seconds) except -1
+    cdef bint write_in_time(self, uint32_t* words, size_t n_bytes, uint64_t n, int64_t time) except -1
     cdef Mask* mask_until(self, int64_t time) except? NULL
-    cdef bint write_partial(self, uint32_t* words, size_t n_bytes, int64_t time) except -1
-    cdef bint walk_in_time(self, int64_t time) except -1
-    cdef bint walk_on(self) except -1
+    cdef bint write_partial(self, uint32_t* words, size_t n_bytes, uint64_t n, int64_t time) except -1
+    cdef BoundedMasks bounded_masks(self)
     cdef bint fill_tensor(self, row) except -1
     cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=*, double seconds=*) except -1
     # Write the mask of tokens after which a sentence can be finished within n tokens in all.
     cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1
-    cdef int keep_within(self, uint32_t* words, uint64_t n) except -1
-    cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF
-    cdef int count_shortest(self) except -1
+    cdef int write_cut(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1     # the same; needs the lock
     cdef int end_with(self, error) except -1
     cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept
@@ -88,8 +84,6 @@ cdef class Matcher:
     cdef Mask* mask_otherwise(self) except NULL
     cdef Mask* walked_mask(self) except NULL
     cdef int check(self) except -1
-    cdef int find_extras(self, uint32_t position) except -1 nogil
-    cdef int find_extra_sets(self, uint32_t position) except -1 nogil
     cdef list found_captures(self)
     cdef list spelled(self)
     cdef bint expects_named(self, uint32_t position) except -1

@@ -122,17 +122,17 @@ class Matcher:
                 sequence, see `error`.
             remaining: how many tokens may still come, EOS included. Then only those tokens are allowed after which a
                 sentence can be finished in time (docs/serving.md, "Budgets"). None: any number.
-            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more. Give only one of
-                `remaining` and `seconds`.
+            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more.
 
         Returns None, or with `seconds` whether the mask is complete. A partial mask allows no token that the mask does
         not, and at least one. What has been found is kept: later calls continue there, with `seconds` or without.
+        With `remaining`, this holds for the mask for so many tokens, and later calls with the same number continue.
 
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
                 Nothing has been written then.
-            BudgetError: `remaining` is less than `tokens_to_finish()`.
-                After any error of a call with `remaining`, the row allows nothing.
+            BudgetError: `remaining` is less than `tokens_to_finish()`. The row allows nothing then, nor after any other
+                error of a call with `remaining` that has no `seconds`.
             LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
                 changed then.
             MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.

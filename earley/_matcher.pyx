@@ -16,13 +16,14 @@ from operator import index
 
 import numpy as np
 
+from earleymask.earley._bounded cimport MOST_LATE_NS, BoundedMasks
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport (
     DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN,
     MASK_UNION_KNOWN, MASK_WALKED, NO_ROW, UNKNOWN, count_mask, is_still, row_at,
 )
 from earleymask.earley._crossing cimport find_crossing
-from earleymask.earley._forget cimport forget
+from earleymask.earley._forget cimport forget_in_call, make_room
 from earleymask.earley._history cimport (
     FORGOTTEN, Block, Entry, entries_of, history_begin, history_cut, history_fork, history_more, history_position,
     history_push, history_sweep, history_tokens, history_write_tokens, last_entry, must_sweep, n_tokens_of,
@@ -33,14 +34,15 @@ from earleymask.earley._meter cimport (
     Within, cancellable, check_bounds, count, keep, nanoseconds, set_due, tick, wall_clock,
 )
 from earleymask.earley._partial cimport Partial
-from earleymask.earley._shortest cimport ENDLESS, Shortest
-from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
+from earleymask.earley._shortest cimport ENDLESS
+from earleymask.earley._tables cimport NONE, words_push
 from earleymask.earley._tensors cimport words_of_tensor
 from earleymask.earley._token_ids cimport has_id, is_eos, token_ids_of
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
+from earleymask.earley._forget import FINAL
 from earleymask.earley.errors import (
     BudgetError, DeadlineError, LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, beyond_budget,
 )
@@ -48,17 +50,10 @@ from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
 MOST_BYTES_AHEAD = 64
-FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
 MOST_SECONDS = 1e9                      # a mask that is due later is never due
 cdef str RAISE = "raise"
 cdef str ONLY_EOS = 'start: ""'         # the grammar of `Matcher.only_eos`
-cdef enum:
-    FORGETTING_NS = 50_000_000      # that `Matcher.forget` may take
-    # When a mask is due, a walk finds some tokens. It takes this time at least, and more until it has found one or the mask
-    # is too late.
-    WALK_NS = 1_000_000
-    MOST_LATE_NS = 4_000_000        # what remains to 5 ms is for steps that do not look at the clock
 cdef object NDARRAY = np.ndarray
 
 cdef object grammar_reader = None       # see `set_readers`
@@ -184,7 +179,7 @@ cdef class Matcher:
         try:
             position = self.chart.initial()
         except LimitError as error:
-            self.make_room(error)
+            make_room(self.engine, error)
             position = UNKNOWN
         if position == UNKNOWN:
             position = self.chart.initial()
@@ -203,17 +198,17 @@ cdef class Matcher:
                 sequence, see `error`.
             remaining: how many tokens may still come, EOS included. Then only those tokens are allowed after which a
                 sentence can be finished in time (docs/serving.md, "Budgets"). None: any number.
-            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more. Give only one of
-                `remaining` and `seconds`.
+            seconds: None, or the time after which the mask is due, by a clock on the wall; 0 or more.
 
         Returns None, or with `seconds` whether the mask is complete. A partial mask allows no token that the mask does
         not, and at least one. What has been found is kept: later calls continue there, with `seconds` or without.
+        With `remaining`, this holds for the mask for so many tokens, and later calls with the same number continue.
 
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is not as above, or `seconds` is no such number.
                 Nothing has been written then.
-            BudgetError: `remaining` is less than `tokens_to_finish()`.
-                After any error of a call with `remaining`, the row allows nothing.
+            BudgetError: `remaining` is less than `tokens_to_finish()`. The row allows nothing then, nor after any other
+                error of a call with `remaining` that has no `seconds`.
             LimitError: 5 ms after the mask was due, not one allowed token has been found. Nothing has been written or
                 changed then.
             MatcherCancelledError: another thread has called `cancel`. Nothing has been written or changed.
@@ -243,9 +238,6 @@ cdef class Matcher:
             remaining = index(remaining)
             if remaining < 0:
                 raise ValueError(f"remaining must not be negative, got {remaining}")
-            if seconds is not None:
-                raise ValueError("remaining and seconds cannot be given together: a part of a mask may have no token that "
-                                 "leaves time to finish")
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
             is_complete = self.write_or_end(<uint32_t*> buffer.buf, buffer.len, ends, remaining, most)
@@ -264,15 +256,16 @@ cdef class Matcher:
     cdef bint write_or_end(self, uint32_t* words, size_t n_bytes, bint ends, remaining=None, double seconds=NAN) except -1:
         """Write the mask, with the tokens that may still come or None, and the time after which it is due (NAN: never);
         return whether it is complete. If this fails, and `ends` is true, end the sequence."""
+        cdef uint64_t n = ENDLESS if remaining is None else min(remaining, <uint64_t> ENDLESS - 1)
         self.n_tokens                                   # raises if it is not set up
         if self.error is None:
             try:
                 if seconds == seconds:
-                    return self.write_until(words, n_bytes, seconds)
-                if remaining is None:
+                    return self.write_until(words, n_bytes, n, seconds)
+                if n == ENDLESS:
                     self.write_mask(words, n_bytes)
                 else:
-                    self.write_within(words, n_bytes, min(remaining, <uint64_t> ENDLESS - 1))
+                    self.write_within(words, n_bytes, n)
                 return True
             except (MatcherInUseError, MatcherCancelledError):      # the fault of another call, not of the grammar
                 raise
@@ -293,6 +286,7 @@ cdef class Matcher:
                 one.__traceback__ = None
                 agenda += [one.__cause__, one.__context__]
         self.error = error
+        self.partial = None
         return 0
 
     cdef void write_end(self, uint32_t* words, size_t n_bytes) noexcept nogil:
@@ -316,7 +310,7 @@ cdef class Matcher:
                     self.walk_mask(<uint32_t*> buffer.buf)
                     is_done = True
                 except LimitError as error:
-                    self.make_room(error)
+                    make_room(self.engine, error)
                 if not is_done:
                     memset(buffer.buf, 0, buffer.len)
                     self.walk_mask(<uint32_t*> buffer.buf)
@@ -349,54 +343,32 @@ cdef class Matcher:
         return 0
 
     cdef int write_within(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1:
-        cdef bint is_done = False
         self.acquire()
+        try:
+            return self.write_cut(words, n_bytes, n)
+        finally:
+            self.release()
+
+    cdef int write_cut(self, uint32_t* words, size_t n_bytes, uint64_t n) except -1:
+        cdef bint is_done = False
         try:
             copy_mask(self.made_mask(), words, self.trie.n_words, n_bytes)
             try:
-                self.keep_within(words, n)
+                self.bounded_masks().keep_within(self.position(), words, n)
                 is_done = True
             except LimitError as error:
-                self.make_room(error)
+                make_room(self.engine, error)
             if not is_done:
-                self.keep_within(words, n)
+                self.bounded_masks().keep_within(self.position(), words, n)
         except:
             memset(words, 0, n_bytes)
             raise
-        finally:
-            self.release()
         return 0
 
-    cdef int keep_within(self, uint32_t* words, uint64_t n) except -1:
-        """Clear the bits of a mask after whose tokens a sentence cannot be finished within n tokens in all. Needs the lock."""
-        cdef uint64_t needed = self.tokens_needed()
-        if needed > n:
-            raise beyond_budget(n, needed if needed < ENDLESS else None, self.vocabulary.missing_bytes)
-        if self.position() != FINISHED and not self.remaining.is_ample(self.position(), n):
-            self.remaining.restrict(self.position(), words, n)
-            self.count_shortest()
-        return 0
-
-    cdef uint64_t tokens_needed(self) except? 0xFFFFFFFFFFFFFFFF:
-        """Return the tokens with which the sequence can be finished; ENDLESS if no such number is known. Needs the lock."""
-        cdef uint64_t needed
-        if self.remaining is None:
-            if self.masks.shortest is None:
-                self.masks.shortest = Shortest(self.engine.rules, self.engine.regexes, self.trie)
-            self.remaining = Remaining(self.chart, self.masks.shortest, self.specials, self.token_ids)
-        for reason in self.engine.rules.varying:
-            if type(reason) is str:
-                raise BudgetError(f"tokens to the end cannot be counted: {reason}; give no budget")
-        self.remaining.renew()
-        needed = self.remaining.needed(self.position())
-        self.count_shortest()
-        return needed
-
-    cdef int count_shortest(self) except -1:
-        """Count what is known of shortest texts with the masks, which are forgotten with it."""
-        self.masks.shortest.count()
-        self.masks.note()
-        return 0
+    cdef BoundedMasks bounded_masks(self):
+        if self.bounded is None:
+            self.bounded = BoundedMasks(self.chart, self.masks, self.specials, self.token_ids, self.vocabulary)
+        return self.bounded
 
     @cython.final
     cdef bint write_known(self, uint32_t* words, size_t n_bytes) noexcept:
@@ -416,22 +388,17 @@ cdef class Matcher:
 
     # ---- masks with a deadline ------------------------------------------------------------------------------------
 
-    cdef bint write_until(self, uint32_t* words, size_t n_bytes, double seconds) except -1:
-        """Write the mask, or a part of it after so many seconds, and zeros up to `n_bytes`; return whether it is complete."""
+    cdef bint write_until(self, uint32_t* words, size_t n_bytes, uint64_t n, double seconds) except -1:
+        """Write the mask, or a part of it after so many seconds, and zeros up to `n_bytes`; return whether it is complete.
+        `n`: the tokens that may still come, ENDLESS: any number."""
         cdef int64_t time = wall_clock() + nanoseconds(min(seconds, MOST_SECONDS)), before
-        cdef Mask* mask
-        if self.write_known(words, n_bytes):
+        if n == ENDLESS and self.write_known(words, n_bytes):
             return True
         before = set_due(time + MOST_LATE_NS // 2)      # of the time to wait for the lock
         try:
             self.acquire()
             try:
-                mask = self.mask_until(time)
-                if mask == NULL:
-                    return self.write_partial(words, n_bytes, time)
-                self.partial = None
-                copy_mask(mask, words, self.trie.n_words, n_bytes)
-                return True
+                return self.write_in_time(words, n_bytes, n, time)
             finally:
                 self.release()
         except DeadlineError:
@@ -439,6 +406,22 @@ cdef class Matcher:
                              "give it more time").at_limit("seconds") from None
         finally:
             set_due(before)
+
+    cdef bint write_in_time(self, uint32_t* words, size_t n_bytes, uint64_t n, int64_t time) except -1:
+        """Do the same, due at a time. Needs the lock."""
+        cdef Mask* mask = NULL
+        try:
+            if n == ENDLESS or self.bounded_masks().is_ample(self.position(), n):
+                n = ENDLESS
+                mask = self.mask_until(time)
+            if mask == NULL:
+                return self.write_partial(words, n_bytes, n, time)
+        except BudgetError:
+            memset(words, 0, n_bytes)
+            raise
+        self.partial = None
+        copy_mask(mask, words, self.trie.n_words, n_bytes)
+        return True
 
     cdef Mask* mask_until(self, int64_t time) except? NULL:
         """Return the mask, or NULL if it is not made before that time, or needs another way. Needs the lock."""
@@ -456,68 +439,19 @@ cdef class Matcher:
         self.masks.note()
         return mask
 
-    cdef bint write_partial(self, uint32_t* words, size_t n_bytes, int64_t time) except -1:
+    cdef bint write_partial(self, uint32_t* words, size_t n_bytes, uint64_t n, int64_t time) except -1:
         """Write what a walk finds in a moment, and zeros up to `n_bytes`; return whether that is the mask. Needs the lock."""
-        cdef int64_t begin = wall_clock()
         cdef bint is_complete
         if self.partial is None:
             self.partial = Partial(self.trie)
-        set_due(max(time + MOST_LATE_NS, begin + WALK_NS))
-        self.partial.begin(self.chart, self.position(), max(time, begin + WALK_NS))
-        is_complete = self.walk_in_time(time)
-        if is_complete:
-            count_mask(self.chart, MASK_WALKED)
-            self.masks.remember(self.chart, self.position(), self.partial.found)
-            self.masks.note()
-        elif not self.partial.has_tokens():
-            raise DeadlineError
+        is_complete = self.bounded_masks().walk(self.partial, self.history, n, time)
         memcpy(words, self.partial.found, self.trie.n_words * sizeof(uint32_t))
         memset(<char*> words + self.trie.n_words * sizeof(uint32_t), 0, n_bytes - self.trie.n_words * sizeof(uint32_t))
-        if is_complete:
+        if is_complete and (n < ENDLESS or self.remembered() != NULL):
             self.partial = None
         if DEBUG:
             self.check()
         return is_complete
-
-    cdef bint walk_in_time(self, int64_t time) except -1:
-        """Continue the walk; return whether it is complete."""
-        cdef int64_t due
-        try:
-            return self.walk_on()
-        except DeadlineError:
-            return False
-        except LimitError as error:
-            if self.partial.has_gone_on() and self.partial.has_tokens() and (
-                    error.limit in FINAL or wall_clock() + FORGETTING_NS > time):
-                return False
-            if self.partial.has_room:
-                raise
-            due = set_due(0)                            # without room, no later call would come further
-            try:
-                self.make_room(error)
-            finally:
-                set_due(due)
-        self.partial.has_room = True
-        self.partial.begin_again(self.position())
-        return self.walk_in_time(time)
-
-    cdef bint walk_on(self) except -1:
-        """Continue the walk; return whether it is complete."""
-        cdef size_t i, w
-        cdef uint32_t position = self.position()
-        cdef uint32_t* found = self.partial.found
-        self.engine.regexes.meter.started = 0           # it has the time of a new call,
-        self.engine.regexes.meter.left = 0              # and its first step looks at the clock
-        self.find_extras(position)
-        for i in range(self.masks.extras.n):
-            mask_allow(found, self.masks.extras.data[i])
-        for i in range(self.masks.extra_sets.n):
-            for w in range(self.trie.n_words):
-                found[w] |= self.token_ids.bits[self.masks.extra_sets.data[i] * self.trie.n_words + w]
-        if position == FINISHED:
-            return True
-        with nogil:
-            return self.partial.go_on(self.masks)
 
     @cython.final
     cdef inline Mask* remembered(self) noexcept nogil:
@@ -569,7 +503,7 @@ cdef class Matcher:
         cdef uint64_t n_built = self.masks.answers.parts.n_built, n_rests = self.masks.answers.parts.rests.n_made
         cdef uint64_t n_nodes = self.masks.answers.n_nodes
         cdef uint32_t n_states = self.masks.answers.lexer.states.n
-        self.find_extras(position)
+        self.masks.find_extras(self.chart, position, self.specials)
         try:
             mask = self.masks.mask(self.chart, position)
         finally:
@@ -600,7 +534,7 @@ cdef class Matcher:
         try:
             mask = self.walked_mask()
         except LimitError as error:
-            self.make_room(error)                   # the error refers to what the call has made: it is dropped here
+            make_room(self.engine, error)                   # the error refers to what the call has made: it is dropped here
         if mask != NULL:
             return mask
         try:
@@ -624,13 +558,12 @@ cdef class Matcher:
     cdef int walk_mask(self, uint32_t* words) except -1:
         """Write the mask, made by the merged walk."""
         cdef uint32_t position = self.position()
-        cdef size_t i, w
         cdef Walk walk = self.masks.walk
         cdef uint64_t n_nodes
         if walk is None:
             walk = self.masks.walk = Walk(self.trie)
         n_nodes = walk.n_nodes
-        self.find_extras(position)
+        self.masks.find_extras(self.chart, position, self.specials)
         if position != FINISHED and self.trie.n_words:
             with nogil:
                 if self.engine.rules.has_followed:      # positions that remember texts would be too many
@@ -639,36 +572,7 @@ cdef class Matcher:
                 else:
                     walk.fill(self.chart, position, words)
         self.chart.n_nodes += walk.n_nodes - n_nodes
-        for i in range(self.masks.extras.n):
-            mask_allow(words, self.masks.extras.data[i])
-        for i in range(self.masks.extra_sets.n):
-            for w in range(self.trie.n_words):
-                words[w] |= self.token_ids.bits[self.masks.extra_sets.data[i] * self.trie.n_words + w]
-        return 0
-
-    cdef int find_extras(self, uint32_t position) except -1 nogil:
-        """Fill `masks.extras` with the EOS and special tokens that are allowed at the position, `extra_sets` with the
-        sets."""
-        cdef size_t i
-        self.masks.extras.n = self.masks.extra_sets.n = 0
-        for i in range(0, self.specials.named.n if position != FINISHED else 0, 2):
-            if self.chart.expects_special(position, self.specials.named.data[i + 1]):
-                words_push(&self.masks.extras, self.specials.named.data[i])
-        if position == FINISHED or self.chart.is_accepting(position):
-            words_extend(&self.masks.extras, self.specials.eos.data, self.specials.eos.n)
-        if self.token_ids is not None and position != FINISHED:
-            self.find_extra_sets(position)
-        sort_unique(&self.masks.extras)
-        return 0
-
-    cdef int find_extra_sets(self, uint32_t position) except -1 nogil:
-        cdef size_t i
-        for i in range(self.token_ids.n):
-            if self.chart.expects_special(position, self.token_ids.symbols[i]):
-                if self.token_ids.few[i] != NULL:
-                    words_extend(&self.masks.extras, self.token_ids.few[i], self.token_ids.n_ids[i])
-                else:
-                    words_push(&self.masks.extra_sets, <uint32_t> i)
+        self.masks.allow_extras(words)
         return 0
 
     # ---- the sequence -------------------------------------------------------------------------------------------
@@ -690,7 +594,7 @@ cdef class Matcher:
             try:
                 position = self.following(token)
             except LimitError as error:
-                self.make_room(error)
+                make_room(self.engine, error)
                 position = UNKNOWN
             if position == UNKNOWN:
                 position = self.following(token)
@@ -724,6 +628,8 @@ cdef class Matcher:
             self.lock()
             self.history, other.history = other.history, self.history
             self.unlock()
+            if n:
+                self.partial = None
         finally:
             self.in_use = 0
         return n
@@ -854,6 +760,8 @@ cdef class Matcher:
         cdef History* history = self.history
         cdef Block* block = history.last
         cdef Entry* entry
+        if self.partial is not None:                    # it is about the text so far
+            self.partial = None
         if self.budgets is not None:
             return history_push(&self.chart.histories, history, token_id, position,
                                 self.budgets.coming.data, self.budgets.coming.n)
@@ -886,7 +794,7 @@ cdef class Matcher:
             if not is_known:
                 self.go_back(left)
             if n:
-                self.error = None                       # it came after the tokens that are left
+                self.error = self.partial = None        # they came after the tokens that are left
         finally:
             self.in_use = 0
 
@@ -947,13 +855,13 @@ cdef class Matcher:
         other.token_ids = self.token_ids
         other.budgets = self.budgets
         other._cut = self._cut
-        other.remaining = self.remaining
+        other.bounded = self.bounded
         history_sweep(&self.chart.histories)
         if not self.chart.has_room(sizeof(History)):
             try:
                 self.chart.look(sizeof(History))
             except LimitError as error:
-                self.make_room(error)
+                make_room(self.engine, error)
             self.chart.look(sizeof(History))
         other.history = history_fork(&self.chart.histories, self.history)
         return other
@@ -1073,12 +981,12 @@ cdef class Matcher:
         try:
             self.tidy()
             try:
-                needed = self.tokens_needed()
+                needed = self.bounded_masks().needed(self.position())
                 is_done = True
             except LimitError as error:
-                self.make_room(error)
+                make_room(self.engine, error)
             if not is_done:
-                needed = self.tokens_needed()
+                needed = self.bounded_masks().needed(self.position())
         finally:
             self.release()
         if needed >= ENDLESS:
@@ -1093,7 +1001,7 @@ cdef class Matcher:
             try:
                 return self.force()
             except LimitError as error:
-                self.make_room(error)
+                make_room(self.engine, error)
             return self.force()
         finally:
             self.release()
@@ -1120,7 +1028,7 @@ cdef class Matcher:
             try:
                 return self.find_crossing(written)
             except LimitError as error:
-                self.make_room(error)
+                make_room(self.engine, error)
             return self.find_crossing(written)
         finally:
             self.release()
@@ -1257,7 +1165,7 @@ cdef class Matcher:
             except LimitError as error:
                 if error.limit == "matcher_bytes":      # of the readings themselves
                     raise
-                self.make_room(error)
+                make_room(self.engine, error)
             return find_captures(self.engine, tokens, n_least)
         finally:
             self.release()
@@ -1450,29 +1358,13 @@ cdef class Matcher:
         self.chart.busy = False
         self.engine.release()
 
-    cdef int make_room(self, error) except -1:
-        """After a limit was reached, drop what was learned, so that the call can be repeated.
-
-        Raise the error again if that cannot help.
-        """
-        if error.limit in FINAL:
-            raise error
-        return self.forget()
-
-    cdef int forget(self) except -1:
-        """Drop what was learned. That takes up to some 50 ms, which count as time of the call."""
-        self.engine.regexes.meter.look_at_clock()
-        forget(self.engine)
-        self.engine.regexes.meter.left = 0              # so the next step looks at it, too
-        return 0
-
     cdef int tidy_freely(self) except -1 nogil:
         """Do what `tidy` does, with the GIL only where it frees something."""
         cdef bint is_full = self.engine.is_full()
         if is_full or must_sweep(&self.chart.histories) or self.masks.has_too_much():
             with gil:
                 if is_full:
-                    self.forget()
+                    forget_in_call(self.engine)
                 self.tidy()
             return 0
         self.masks.free_scratch()
@@ -1484,7 +1376,7 @@ cdef class Matcher:
     cdef int tidy(self) except -1:
         history_sweep(&self.chart.histories)
         if self.engine.is_full():
-            self.forget()
+            forget_in_call(self.engine)
         self.masks.tidy()
         if self.chart.n_words() > self.chart.collect_at:
             self.engine.regexes.meter.look_at_clock()       # it may take some milliseconds

@@ -7,6 +7,11 @@ from earleymask.earley._shortest cimport Shortest
 from earleymask.earley._token_ids cimport Specials, TokenIds
 from earleymask.trie._trie cimport TokenTrie
 
+cdef enum:
+    # Symbols that are made for one mask. Beyond it, tokens that need others are not allowed, until a later mask has made them.
+    # If half of the memory for symbols is in use, none are made.
+    MADE_FOR_MASK = 1 << 10
+
 # Numbers of tokens by some index of the chart; UNKNOWN_TOKENS where they were not asked for yet. They are not counted: for each
 # index they take 8 or 12 bytes, and what the chart counts for it takes more.
 cdef struct Known:
@@ -40,6 +45,22 @@ cdef class Remaining:
     # Clear the bits of a mask after whose tokens a sequence cannot end within n - 1 tokens.
     cdef int restrict(self, uint32_t position, uint32_t* words, uint64_t n) except -1
 
+    # Bound the work for one mask. Return False if no symbols may be made for it: then only the first tokens of chosen texts
+    # are tried.
+    cdef bint begin_mask(self, bint is_free) except -1
+    # Remember the most tokens that are left after a token of the mask.
+    cdef int note_most(self, uint32_t position, uint64_t most) except -1
+    # Set the bits of the tokens that are allowed by their ids and leave n - 1 tokens at most; return the most that one leaves.
+    cdef uint64_t allow_extras(self, uint32_t position, uint32_t* bits, uint64_t n) except? 0xFFFFFFFFFFFFFFFF
+    # The tokens with which the chosen texts of lexemes go on, without those spelled alike.
+    cdef list first_tokens(self, uint32_t position)
+    # The tokens that are left after one; ENDLESS if its text is not allowed.
+    cdef uint64_t after_token(self, uint32_t position, uint32_t token) except? 0xFFFFFFFFFFFFFFFF
+    # `value`, with the GIL only if it is not known.
+    cdef uint64_t value_freely(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF nogil
+    # Set the bits of tokens of the mask `words` whose bits are not set, as far as they are tried.
+    cdef int try_others(self, uint32_t position, const uint32_t* words, uint32_t* bits, uint64_t n) except -1
+
     cdef uint64_t value(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef uint64_t found_value(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef uint64_t of_pairs(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
@@ -53,9 +74,10 @@ cdef class Remaining:
     cdef uint64_t dive(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF
     cdef list first_bytes(self, uint32_t position)
     cdef uint64_t search_all(self, uint32_t position) except? 0xFFFFFFFFFFFFFFFF
+    cdef int try_chosen(self, uint32_t position, const uint32_t* words, uint32_t* bits, uint64_t n) except -1
     cdef int walk(self, uint32_t position, uint64_t n, bint is_free, uint64_t* most) except -1 nogil
     cdef uint32_t position_after(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF
     cdef uint64_t after_symbol(self, uint32_t position, uint32_t symbol, bint is_end) except? 0xFFFFFFFFFFFFFFFF
-    cdef int try_chosen(self, uint32_t position, const uint32_t* words, uint64_t n) except -1
-    cdef int try_others(self, uint32_t position, const uint32_t* words, uint64_t n) except -1
-    cdef int try_token(self, uint32_t position, uint32_t token, const uint32_t* words, uint64_t n) except -1
+
+# Set the bits of the tokens that are spelled as one whose bit is set.
+cdef int copy_duplicates(TokenTrie trie, uint32_t* bits) noexcept nogil

@@ -54,10 +54,7 @@ cdef enum:
     # Tokens that are tried one by one for one mask; further ones are not allowed. Each may take 50 microseconds, and add
     # symbols to the grammar. The first ones are mostly single bytes.
     MOST_TRIED = 1 << 6
-    # Symbols that are made for one mask. Beyond it, tokens that need others are not allowed, until a later mask has made them.
-    # If half of the memory for symbols is in use, none are made.
-    MADE_FOR_MASK = 1 << 10
-    SEARCHED_FOR_MASK = 1 << 15 # regex nodes that searches come to for one mask, with the same consequence
+    SEARCHED_FOR_MASK = 1 << 15 # regex nodes that searches come to for one mask. Beyond it, tokens that need more are not allowed.
 
 cdef uint32_t UNKNOWN_TOKENS = <uint32_t> -1
 
@@ -110,6 +107,13 @@ cdef class Remaining:
         if position < known.n and known.data[position] != UNKNOWN_TOKENS:
             return known.data[position]
         return self.found_value(position, is_free)
+
+    cdef uint64_t value_freely(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF nogil:
+        cdef const Known* known = &self.views[is_free].positions
+        if position < known.n and known.data[position] != UNKNOWN_TOKENS:
+            return known.data[position]
+        with gil:
+            return self.found_value(position, is_free)
 
     cdef uint64_t found_value(self, uint32_t position, bint is_free) except? 0xFFFFFFFFFFFFFFFF:
         cdef uint64_t tokens
@@ -379,28 +383,52 @@ cdef class Remaining:
         return position < self.most.n and self.most.data[position] < n      # UNKNOWN_TOKENS is not
 
     cdef int restrict(self, uint32_t position, uint32_t* words, uint64_t n) except -1:
-        cdef bint is_free = self.chart.rules.has_followed, accepts = self.chart.is_accepting(position)
-        cdef bint is_full = is_free and self.chart.engine.is_half_full
-        cdef uint64_t most = ENDLESS if is_full else 1, tokens
-        cdef uint32_t token, symbol, plain = position
-        cdef size_t i, w
+        cdef bint is_free = self.chart.rules.has_followed
+        cdef bint is_walked = self.begin_mask(is_free)
+        cdef uint64_t most = 1 if is_walked else ENDLESS
+        cdef uint32_t plain = position
+        cdef size_t w
         memset(self.bits, 0, (<size_t> self.trie.n_words + 1) * sizeof(uint32_t))
-        self.shortest.left = 0 if is_full else min(self.shortest.left, MADE_FOR_MASK)
-        self.shortest.nodes_left = SEARCHED_FOR_MASK
         if is_free:
             plain = self.chart.without_memory(position)
-        if not is_full:                                 # a walk would add symbols: only chosen texts are tried
+        if is_walked:                                   # else a walk would add symbols: only chosen texts are tried
             with nogil:
                 self.walk(plain, n, is_free, &most)
         for w in range(self.trie.n_words):
             self.bits[w] = (self.bits[w] >> 1) | (self.bits[w + 1] << 31)
+        copy_duplicates(self.trie, self.bits)
+        most = max(most, self.allow_extras(position, self.bits, n))
+        if is_free and most >= n:
+            self.try_chosen(position, words, self.bits, n)
+        if most < ENDLESS:
+            note(&self.most, position, most)
+        elif is_free:
+            self.try_others(position, words, self.bits, n)
+        copy_duplicates(self.trie, self.bits)
+        for w in range(self.trie.n_words):
+            words[w] &= self.bits[w]
+        return 0
+
+    cdef bint begin_mask(self, bint is_free) except -1:
+        cdef bint is_full = is_free and self.chart.engine.is_half_full
+        self.shortest.left = 0 if is_full else min(self.shortest.left, MADE_FOR_MASK)
+        self.shortest.nodes_left = SEARCHED_FOR_MASK
+        return not is_full
+
+    cdef int note_most(self, uint32_t position, uint64_t most) except -1:
+        return note(&self.most, position, most)
+
+    cdef uint64_t allow_extras(self, uint32_t position, uint32_t* bits, uint64_t n) except? 0xFFFFFFFFFFFFFFFF:
+        cdef uint64_t most = 1, tokens
+        cdef uint32_t token, symbol
+        cdef size_t i, w
         for i in range(0, self.specials.named.n, 2):
             token, symbol = self.specials.named.data[i], self.specials.named.data[i + 1]
             if self.chart.expects_special(position, symbol):
                 tokens = self.after_symbol(position, symbol, is_eos(self.specials, token))
                 most = max(most, tokens)
                 if tokens < n:
-                    mask_allow(self.bits, token)
+                    mask_allow(bits, token)
         for i in range(self.token_ids.n if self.token_ids is not None else 0):
             symbol = self.token_ids.symbols[i]
             if self.chart.expects_special(position, symbol):
@@ -408,26 +436,15 @@ cdef class Remaining:
                 most = max(most, tokens)
                 if tokens < n:
                     for w in range(self.trie.n_words):
-                        self.bits[w] |= self.token_ids.bits[i * self.trie.n_words + w]
+                        bits[w] |= self.token_ids.bits[i * self.trie.n_words + w]
                 elif self.after_symbol(position, symbol, True) < n:
                     for token in range(self.specials.eos.n):
                         if has_id(self.token_ids, i, self.specials.eos.data[token]):
-                            mask_allow(self.bits, self.specials.eos.data[token])
-        if accepts:
+                            mask_allow(bits, self.specials.eos.data[token])
+        if self.chart.is_accepting(position):
             for i in range(self.specials.eos.n):
-                mask_allow(self.bits, self.specials.eos.data[i])
-        if is_free and most >= n:
-            self.try_chosen(position, words, n)
-        if most < ENDLESS:
-            note(&self.most, position, most)
-        elif is_free:
-            self.try_others(position, words, n)
-        for i in range(self.trie.n_duplicates):
-            if mask_allows(self.bits, self.trie.duplicates[2 * i]):
-                mask_allow(self.bits, self.trie.duplicates[2 * i + 1])
-        for w in range(self.trie.n_words):
-            words[w] &= self.bits[w]
-        return 0
+                mask_allow(bits, self.specials.eos.data[i])
+        return most
 
     cdef int walk(self, uint32_t position, uint64_t n, bint is_free, uint64_t* most) except -1 nogil:
         """Set the bits of all text tokens after which a sequence can end within n - 1 tokens, and raise `most` to the most
@@ -482,58 +499,69 @@ cdef class Remaining:
         cdef uint32_t target = self.position_after(position, symbol)
         return 0 if is_end and self.chart.is_accepting(target) else self.needed(target)
 
-    cdef int try_chosen(self, uint32_t position, const uint32_t* words, uint64_t n) except -1:
+    cdef int try_chosen(self, uint32_t position, const uint32_t* words, uint32_t* bits, uint64_t n) except -1:
         """Try the tokens of a mask with which a chosen text begins."""
-        cdef Chart chart = self.chart
-        cdef uint32_t state, at, token
-        cdef size_t i, k
-        cdef bytes text
-        cdef unsigned char byte
-        for i in range(n_pairs_at(chart, position)):
-            state = pair_state(chart, position, i)
-            for k in range(n_terminals(chart.lexer, state)):
-                text = self.shortest.text_of(chart.lexer.regexes.without_memory(node_at(chart.lexer, state, k)))
-                at = NO_NODE
-                for byte in text:
-                    at = self.shortest.quotient.child(at, byte)
-                    if at == NO_NODE:
-                        break
-                    token = node_token(self.trie.nodes[at])
-                    if token:
-                        self.try_token(position, token - 1, words, n)
+        for token in self.first_tokens(position):
+            if mask_allows(words, token) and self.after_token(position, token) < n:
+                mask_allow(bits, token)
         return 0
 
-    cdef int try_others(self, uint32_t position, const uint32_t* words, uint64_t n) except -1:
+    cdef int try_others(self, uint32_t position, const uint32_t* words, uint32_t* bits, uint64_t n) except -1:
         """Try tokens of a mask whose bits are not set."""
         cdef uint32_t w, left, token
         cdef size_t n_tried = 0
         for w in range(self.trie.n_words):
-            left = words[w] & ~self.bits[w]
+            left = words[w] & ~bits[w]
             while left:
                 token = 32 * w + lowest_bit(left)
                 left &= left - 1
                 n_tried += 1
                 if n_tried > MOST_TRIED or self.shortest.left <= 0:
                     return 0
-                self.try_token(position, token, words, n)
+                if self.after_token(position, token) < n:
+                    mask_allow(bits, token)
         return 0
 
-    cdef int try_token(self, uint32_t position, uint32_t token, const uint32_t* words, uint64_t n) except -1:
-        cdef size_t i
-        if not mask_allows(words, token):
-            return 0
-        for i in range(self.trie.token_offsets[token], self.trie.token_offsets[token + 1]):
+    cdef list first_tokens(self, uint32_t position):
+        cdef uint32_t state, at, token
+        cdef size_t i, k
+        cdef unsigned char byte
+        cdef list found = []
+        for i in range(n_pairs_at(self.chart, position)):
+            state = pair_state(self.chart, position, i)
+            for k in range(n_terminals(self.chart.lexer, state)):
+                at = NO_NODE
+                for byte in self.shortest.text_of(self.chart.lexer.regexes.without_memory(node_at(self.chart.lexer, state, k))):
+                    at = self.shortest.quotient.child(at, byte)
+                    if at == NO_NODE:
+                        break
+                    token = node_token(self.trie.nodes[at])
+                    if token:
+                        found.append(token - 1)
+        return found
+
+    cdef uint64_t after_token(self, uint32_t position, uint32_t token) except? 0xFFFFFFFFFFFFFFFF:
+        cdef size_t i, start = self.trie.token_offsets[token], end = self.trie.token_offsets[token + 1]
+        if start == end:
+            return ENDLESS                              # it is not allowed by its text
+        for i in range(start, end):
             position = self.chart.advance(position, self.trie.token_buffer[i])
             if position == DEAD:
-                return 0
-        if self.needed(position) < n:
-            mask_allow(self.bits, token)
-        return 0
+                return ENDLESS
+        return self.needed(position)
 
 
 cdef inline bint varies(Chart chart, uint32_t terminal):
     """Return whether more depends on the text of a followed terminal than which such texts may come after it."""
     return terminal in chart.rules.varying
+
+
+cdef int copy_duplicates(TokenTrie trie, uint32_t* bits) noexcept nogil:
+    cdef size_t i
+    for i in range(trie.n_duplicates):
+        if mask_allows(bits, trie.duplicates[2 * i]):
+            mask_allow(bits, trie.duplicates[2 * i + 1])
+    return 0
 
 
 cdef int note(Known* known, uint32_t index, uint64_t tokens) except -1 nogil:

@@ -57,7 +57,8 @@ def fill_bitmasks(
     indices: Sequence[int] | None = None,
     on_error: OnError = "raise",
     remaining: Sequence[int | None] | None = None,
-) -> None:
+    seconds: float | None = None,
+) -> npt.NDArray[np.bool_] | None:
     """Fill row `i` of `rows` with the mask of `matchers[i]`.
 
     Args:
@@ -75,7 +76,13 @@ def fill_bitmasks(
         on_error: "raise", or "end": a sequence whose mask cannot be made ends, see `Matcher.error`, and its row holds
             the EOS tokens alone.
         remaining: for each matcher, how many tokens may still come, EOS included, or None for any number; as for
-            `Matcher.fill_bitmask`. The caller's thread fills the rows with a number, one by one.
+            `Matcher.fill_bitmask`.
+        seconds: None, or the time after which all rows are due, by a clock on the wall. The caller's thread fills them
+            one by one: each may take an equal share of the time that is left, and rows that are not complete
+            continue while there is time. A row that is begun later takes about a millisecond if its mask is not known.
+            A matcher continues one row: for one that is listed with several numbers of tokens, give forks.
+
+    Returns None, or with `seconds` for each matcher whether its row is complete, see `Matcher.fill_bitmask`.
 
     Until it returns, other calls of the matchers raise `MatcherInUseError`.
 
@@ -87,7 +94,9 @@ def fill_bitmasks(
             matcher. With `on_error="end"`, only those of matchers that another call uses.
     """
     given = _Rows(matchers, rows, threads, indices, on_error, remaining)
-    plain = [number for number in given.first_numbers if given.is_plain(number)]
+    if seconds is not None:
+        return given.fill_until(seconds)
+    plain = given.in_batch()
     batch = given.batch
     try:
         given.free_rows()
@@ -110,6 +119,7 @@ def fill_bitmasks(
         given.clear(plain)
         raise
     given.end()
+    return None
 
 
 def start_bitmasks(
@@ -119,6 +129,7 @@ def start_bitmasks(
     threads: int = 1,
     indices: Sequence[int] | None = None,
     on_error: OnError = "raise",
+    remaining: Sequence[int | None] | None = None,
 ) -> Filling:
     """Begin to fill row `i` of `rows` with the mask of `matchers[i]`, and return at once: the model computes meanwhile.
 
@@ -131,7 +142,8 @@ def start_bitmasks(
     alone.
 
     Args:
-        matchers, rows, indices, on_error: as for `fill_bitmasks`.
+        matchers, rows, indices, on_error, remaining: as for `fill_bitmasks`. Of a matcher that is listed with several
+            numbers of tokens, `wait` fills the further rows.
         threads: how many rows are filled at the same time in the background. `wait` fills what no thread has begun.
 
     Raises:
@@ -139,7 +151,7 @@ def start_bitmasks(
         TypeError: a matcher has a `fill_bitmask` of its own, which could not be called while it is reserved.
         VocabularyError, TypeError, ValueError: as `fill_bitmasks` does. Nothing has been written in all these cases.
     """
-    given = _Rows(matchers, rows, threads, indices, on_error)
+    given = _Rows(matchers, rows, threads, indices, on_error, remaining)
     for matcher in given.matchers:
         if not _is_plain(matcher):
             raise TypeError(
@@ -157,7 +169,7 @@ class Filling:
         self._lock = threading.RLock()  # several threads may wait, and the handler of a signal meanwhile
         self._is_over = False
         try:
-            given.batch.claim(given.first_numbers, strict=True)
+            given.batch.claim(given.in_batch(), strict=True)
             given.free_rows()
             given.begin(min(threads, given.batch.n_left))
         except BaseException:
@@ -188,11 +200,12 @@ class Filling:
                 given.batch.fill()  # what no other thread has begun
                 given.wait()
             except BaseException:
-                given.clear(given.first_numbers)
+                given.clear(given.in_batch())
                 raise
             finally:
                 given.batch.give_back()
                 given.leave()
+            given.fill_others(set(given.first_numbers) - set(given.in_batch()))
             given.end()
 
     def __del__(self) -> None:
@@ -264,6 +277,7 @@ class _Rows:
             raise ValueError(f'on_error must be "raise" or "end", not {on_error!r}')
         self.ends = on_error == "end"
         everyone = list(matchers)  # the caller may change its own meanwhile
+        self.n_given = len(everyone)
         self.words = as_words(rows)
         if self.words.ndim != 2 or (indices is None and len(self.words) < len(everyone)):
             raise ValueError(f"rows must have shape ({len(everyone)}, n_words), got {self.words.shape}")
@@ -285,7 +299,7 @@ class _Rows:
         self.first_number: dict[tuple[int, int | None], int] = {}
         for number, matcher in enumerate(self.matchers):
             self.first_number.setdefault((id(matcher), self.remaining[number]), number)
-        self.batch = Batch(tuple(self.matchers), self.words, self.places)
+        self.batch = Batch(tuple(self.matchers), self.words, self.places, self.remaining)
         self.helpers: list[_Helper] = []
         self.process = os.getpid()
 
@@ -294,9 +308,10 @@ class _Rows:
         """The first number of each matcher with each number of tokens."""
         return self.first_number.values()
 
-    def is_plain(self, number: int) -> bool:
-        """Whether the batch can fill the row of this matcher."""
-        return _is_plain(self.matchers[number]) and self.remaining[number] is None
+    def in_batch(self) -> list[int]:
+        """Return the numbers whose rows the batch fills: one for each matcher without a `fill_bitmask` of its own."""
+        known = {id(self.matchers[number]): number for number in reversed(list(self.first_numbers))}
+        return [number for number in sorted(known.values()) if _is_plain(self.matchers[number])]
 
     @property
     def is_in_child(self) -> bool:
@@ -344,7 +359,7 @@ class _Rows:
             self.words[self.places[number]] = 0
 
     def fill_others(self, numbers: Iterable[int]) -> None:
-        """Fill the rows of matchers with a `fill_bitmask` of their own, or with a number of tokens."""
+        """Fill the rows of matchers with a `fill_bitmask` of their own, or with one more number of tokens."""
         for number in sorted(numbers):
             row = self.words[self.places[number]]
             try:
@@ -355,6 +370,36 @@ class _Rows:
             except Exception as error:  # an error of any kind must not stop the other rows
                 row[:] = 0
                 self.batch.errors[number] = error
+
+    def fill_until(self, seconds: float) -> npt.NDArray[np.bool_]:
+        """Fill the rows by one deadline; return for each matcher whether its row is complete."""
+        if not seconds >= 0:
+            raise ValueError(f"seconds must be 0 or more, or None for rows that are never due, not {seconds!r}")
+        due = time.perf_counter() + seconds
+        is_complete: dict[int, bool] = {}
+        left = sorted(self.first_numbers)
+        try:
+            self.free_rows()
+            while left and (not is_complete or time.perf_counter() < due):
+                for k, number in enumerate(left):
+                    share = max(0.0, due - time.perf_counter()) / (len(left) - k)
+                    row, count = self.words[self.places[number]], self.remaining[number]
+                    try:
+                        filled = self.matchers[number].fill_bitmask(row, remaining=count, seconds=share)
+                        is_complete[number] = filled is not False
+                    except Exception as error:  # an error of any kind must not stop the other rows
+                        row[:] = 0
+                        self.batch.errors[number] = error
+                        is_complete[number] = True
+                left = [number for number in left if not is_complete[number]]
+        except BaseException:
+            self.clear([])
+            raise
+        self.end()
+        complete = np.ones(self.n_given, np.bool_)
+        for number, matcher in enumerate(self.matchers):
+            complete[self.indexes[number]] = is_complete[self.first_number[id(matcher), self.remaining[number]]]
+        return complete
 
     def end(self) -> None:
         """Copy the rows of matchers that are listed several times. Raise BatchError if some rows failed."""

@@ -271,7 +271,7 @@ def test_matchers_and_a_batch_are_freed_in_any_order() -> None:
     rows = np.zeros((2, N_WORDS), np.int32)
     matchers = matchers_at(["[a", "["])
     kept = matchers[0].fork()
-    batch = Batch(tuple(matchers), rows, range(len(matchers)))
+    batch = Batch(tuple(matchers), rows, range(len(matchers)), [None] * len(matchers))
     batch.claim([0, 1], strict=True)
     circle: list[object] = [batch, matchers]
     circle.append(circle)

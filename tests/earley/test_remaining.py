@@ -21,7 +21,17 @@ from hypothesis import strategies as st
 
 from campaign.demands import make_rules, make_tight_rules
 from campaign.schema_random import random_schema
-from earleymask import BatchError, BudgetError, LimitError, Limits, Matcher, Vocabulary, fill_bitmasks
+from earleymask import (
+    BatchError,
+    BudgetError,
+    LimitError,
+    Limits,
+    Matcher,
+    MatcherInUseError,
+    Vocabulary,
+    fill_bitmasks,
+    start_bitmasks,
+)
 from earleymask.earley._engine import Engine
 from earleymask.earley._regex import Regexes
 from earleymask.grammar import Grammar, GrammarError
@@ -701,6 +711,26 @@ def test_budgets_of_a_batch() -> None:
     assert list(caught.value.errors) == [0] and not rows[0].any() and rows[1].any()
     fill_bitmasks(others, rows, remaining=[1, 2], on_error="end")
     assert isinstance(others[0].error, BudgetError) and others[1].error is None
+
+
+def test_budgets_of_a_batch_in_the_background() -> None:
+    """Also of a matcher that is listed with several numbers, and beside one that has too few."""
+    grammars = [Grammar.from_lark(text) for text in ('start: "a"* "b"', 'start: "(" start ")" | "x"')]
+    matchers = [Matcher(grammar, BYTES) for grammar in grammars] * 2
+    remaining = [2, 4, 3, None]
+    rows, expected = np.zeros((4, 9), np.int32), np.zeros((4, 9), np.int32)
+    filling = start_bitmasks(matchers, rows, remaining=remaining, threads=2)
+    with pytest.raises(MatcherInUseError):
+        within(matchers[0], 2)
+    filling.wait()
+    for matcher, n, row in zip(matchers, remaining, expected, strict=True):
+        matcher.fill_bitmask(row, remaining=n)
+    assert (rows == expected).all() and (expected[0] != expected[2]).any()
+    with pytest.raises(BatchError, match="BudgetError") as caught:
+        start_bitmasks(matchers, rows, remaining=[1, 4, 3, 1]).wait()
+    assert list(caught.value.errors) == [0, 3] and rows.any(axis=1).tolist() == [False, True, True, False]
+    with pytest.raises(ValueError, match="one entry for each of the 4 matchers"):
+        start_bitmasks(matchers, rows, remaining=[1])
 
 
 def test_what_is_known_survives_collections() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +17,10 @@ from hypothesis import strategies as st
 
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley import Engine, Regexes
-from earleymask.earley._meter import tick
+from earleymask.earley._meter import fail_checks, tick
+from earleymask.earley._partial import Partial, set_most_nodes
+from earleymask.trie._build import is_debug
+from earleymask.trie._memory import run_out
 from support import vocabularies
 from support.grammar_texts import GRAMMARS
 from support.mask_paths import all_strings, cut, filled, go_on, walked
@@ -52,6 +56,9 @@ HARD: dict[str, Callable[[], Grammar]] = {
     "patterns": lambda: Grammar.from_json_schema(PATTERNS),
     "any order": lambda: Grammar.from_json_schema(PATTERNS, property_order="any"),
     "unique": lambda: Grammar.from_json_schema(UNIQUE),
+    "unique numbers": lambda: Grammar.from_json_schema(
+        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    ),
     "words": lambda: Grammar.from_regex(r"([a-z]{3,9}(?<!the)[ .,]|\w{2,40}=\d{1,20};|[^;]{5,90}!)*"),
     "lookaheads": lambda: Grammar.from_regex(r"(\b\w+\b(?! no)[^!]*!|[a-z ]+(?=[.]).)*"),
     **{name: (lambda text=text: Grammar.from_lark(text)) for name, text in GRAMMARS.items()},
@@ -135,8 +142,6 @@ def test_partial_masks_of_random_grammars(rng: Random) -> None:
 @contextmanager
 def stopped_walks(n_nodes: int) -> Iterator[None]:
     """Let each walk of a mask that is due stop after so many nodes."""
-    from earleymask.earley._partial import set_most_nodes
-
     before = set_most_nodes(n_nodes)
     try:
         yield
@@ -161,6 +166,53 @@ def test_a_walk_that_stops_anywhere(name: str, n_nodes: int) -> None:
     assert n_partial > 0 or n_nodes == 50
 
 
+def test_doubtful_tokens_are_tried_once() -> None:
+    """Each of the last calls tries one of them: if each began anew, they would never come to the end."""
+    vocabulary = all_strings("[]1,2", 5)
+    tokens = {vocabulary.token_bytes(token): token for token in range(vocabulary.size)}
+    matcher, twin = Matcher(HARD["unique numbers"](), vocabulary), Matcher(HARD["unique numbers"](), vocabulary)
+    written = [tokens[b"["], tokens[b"12"], tokens[b","], tokens[b"1"]]
+    assert matcher.accept_tokens(written) == twin.accept_tokens(written) == 4
+    exact = filled(twin)
+    assert exact[[tokens[b",2,"], tokens[b",22,1"]]].all()
+    assert not exact[[tokens[b",1,"], tokens[b",12,"], tokens[b"2,"], tokens[b"1,12]"]]].any()
+    with stopped_walks(1):
+        assert check(matcher, exact, 0) > exact.sum()
+
+
+def test_a_token_that_is_spelled_as_one_that_is_allowed_by_its_id() -> None:
+    """The other one is not allowed."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"a", b"b", b""], eos_token_id=4)
+    with stopped_walks(1):
+        assert check(Matcher('start: <[0-0]> "b" | "b"', vocabulary), np.array([True, True, False, True, False]), 0)
+
+
+def n_walks() -> int:
+    """Return how many walks of masks that are due are in memory."""
+    return sum(type(one) is Partial for one in gc.get_objects())
+
+
+def test_a_walk_is_dropped_with_its_mask_or_its_text() -> None:
+    """It takes the memory of three masks, which no limit counts."""
+    vocabulary = all_strings("abx+(", 2)
+    before = n_walks()
+    moves: list[Callable[[Matcher], object]] = [
+        lambda matcher: matcher.accept(0),
+        lambda matcher: matcher.accept_tokens([0]),
+        lambda matcher: matcher.rollback(1),
+        lambda matcher: matcher.reset(),
+        lambda matcher: matcher.fill_bitmask(np.zeros(1, dtype=np.int32), seconds=1),
+    ]
+    for move in moves:
+        matcher = Matcher(HARD["ambiguous"](), vocabulary)
+        assert matcher.accept(0)
+        with stopped_walks(1):
+            assert not partial(matcher, 0)[1] and n_walks() == before + 1
+            assert not partial(matcher.fork(), 0)[1] and n_walks() == before + 1
+        move(matcher)
+        assert n_walks() == before
+
+
 def test_forks_and_going_back_do_not_mix_walks_up() -> None:
     vocabulary = vocabularies.load("tekken")
     matcher, twin, rng = Matcher(HARD["unique"](), vocabulary), Matcher(HARD["unique"](), vocabulary), Random(5)
@@ -179,6 +231,35 @@ def test_forks_and_going_back_do_not_mix_walks_up() -> None:
             elif rng.randrange(2) and go_on(twin, rng, exact):
                 assert matcher.accept(twin.tokens[-1])
     assert np.array_equal(filled(matcher), walked(twin))
+
+
+@pytest.mark.skipif(not is_debug(), reason="checks fail, and memory runs out, on demand in debug builds alone")
+@pytest.mark.parametrize("fail", [fail_checks, run_out], ids=["a limit", "memory"])
+def test_a_complete_walk_that_cannot_be_remembered(fail: Callable[[int | None], Any]) -> None:
+    """The mask is given all the same, and the next call has it at once."""
+    vocabulary = all_strings("ab+(", 3)
+    exact = walked(Matcher(HARD["ambiguous"](), vocabulary))
+    n_forgotten = 0
+    for after in range(60):
+        matcher, is_complete = Matcher(HARD["ambiguous"](), vocabulary), False
+        while not is_complete:
+            with stopped_walks(20):
+                fail(after)
+                try:
+                    mask, is_complete = partial(matcher, 0, 1)
+                except (LimitError, MemoryError):
+                    fail(None)
+                    mask, is_complete = partial(matcher, 0)
+                finally:
+                    fail(None)
+            assert mask.any() and not (mask & ~exact).any()
+        assert np.array_equal(mask, exact)
+        with stopped_walks(1):
+            mask, is_complete = partial(matcher, 0)
+        assert is_complete and np.array_equal(mask, exact)
+        n_forgotten += matcher.stats()["masks_known"] == 0
+        assert np.array_equal(filled(matcher), exact)
+    assert n_forgotten
 
 
 def test_a_mask_that_is_known_is_complete() -> None:
