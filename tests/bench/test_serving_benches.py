@@ -17,7 +17,7 @@ from bench.harness import vocabularies
 
 
 def notes(*megabytes: int) -> list[soak.Note]:
-    return [soak.Note(float(n), soak.Counts(), number * 1_000_000) for n, number in enumerate(megabytes)]
+    return [soak.Note(float(n), soak.Counts(), 0, number * 1_000_000) for n, number in enumerate(megabytes)]
 
 
 def test_growth_is_that_of_the_second_half() -> None:
@@ -52,6 +52,25 @@ def test_a_server_does_all_that_a_soak_needs(monkeypatch: pytest.MonkeyPatch) ->
     assert done == {"apply", "compare", "follow_draft"}
     counts = one.counts
     assert counts.requests > 6 and counts.masks > counts.compared > 0 and counts.ended > 0
+
+
+def test_notes_are_taken_at_rest() -> None:
+    servers = [server(), server()]
+    notes = soak.soak(servers, 2)
+    assert len(notes) >= 6 and notes[-1].counts.requests > notes[0].counts.requests > 0
+    assert all(0 < note.at_rest <= note.resident + 1_000_000 for note in notes)
+    assert "| at rest |" in soak.table(notes)
+
+
+def test_an_error_of_one_server_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = [server(), server()]
+
+    def fail() -> None:
+        raise AssertionError("masks differ")
+
+    monkeypatch.setattr(servers[1], "step", fail)
+    with pytest.raises(AssertionError, match="masks differ"):
+        soak.soak(servers, 60)
 
 
 def test_a_wrong_mask_ends_a_soak() -> None:
