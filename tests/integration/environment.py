@@ -48,11 +48,12 @@ def versions(*packages: str) -> str:
     return ", ".join([f"{package} {version(package)}" for package in packages])
 
 
-def run_examples(page: str, mark: str) -> None:
-    """Run the examples of a page of documentation that need a package, and check what they print."""
+def run_examples(page: str, mark: str, **given: object) -> None:
+    """Run the examples of a page of documentation that need a package, and check what they print. `given`: what they
+    use without making it, such as a model."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.M | re.S)
-    namespace: dict[str, object] = {"__name__": "docs"}
+    namespace: dict[str, object] = {"__name__": "docs", **given}
     for (language, code), (after, expected) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
         if language == f"python {mark}":
             output = io.StringIO()
