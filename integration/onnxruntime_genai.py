@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..applying import apply_bitmask
+from ..arguments import as_grammars_or_none
 from ..bitmask import allocate_bitmask
 from ..errors import EmptyMaskError
 from ..trie import Vocabulary
@@ -75,7 +76,7 @@ class GrammarMasks:
     ) -> None:
         if on_error not in ("raise", "end"):
             raise ValueError(f'on_error must be "raise" or "end", got {on_error!r}')
-        grammars: list[Any] = list(grammar) if isinstance(grammar, (list, tuple)) else [grammar]
+        grammars = as_grammars_or_none(grammar, vocabulary)
         self._generator = generator
         self._followers = [
             None if each is None else Follower(each, vocabulary, max_tokens=max_tokens) for each in grammars

@@ -23,7 +23,7 @@ import torch
 from transformers import LogitsProcessor
 
 from ..applying import apply_bitmask
-from ..arguments import as_grammar, as_grammars, as_vocabulary
+from ..arguments import as_grammars_or_none, as_vocabulary
 from ..bitmask import allocate_bitmask, fill_bitmasks
 from ..earley import Matcher
 from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError, empty_mask
@@ -94,7 +94,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
         vocabulary = as_vocabulary(vocabulary)
-        self.grammars: tuple[Grammar | None, ...] = _grammars(grammar, vocabulary)
+        self.grammars: tuple[Grammar | None, ...] = as_grammars_or_none(grammar, vocabulary)
         if not self.grammars:
             raise ValueError("no grammar given; give one, or one for each prompt")
         self._assisted: npt.NDArray[np.integer[Any]] | None = None
@@ -334,13 +334,6 @@ class GrammarLogitsProcessor(LogitsProcessor):
             f"{where}: each token that the grammar allows already has a score of -inf, or an id beyond the scores; "
             "check the processors before this one (min_length, bad words, ...) and the width of the model's output"
         )
-
-
-def _grammars(given: object, vocabulary: Vocabulary) -> tuple[Grammar | None, ...]:
-    """Return the grammars of a list, with None where it has None, or the one that was given."""
-    if isinstance(given, (list, tuple)) and any([each is None for each in given]):
-        return tuple([None if each is None else as_grammar(each, vocabulary) for each in given])
-    return as_grammars(given, vocabulary)
 
 
 def _tempered(scores: torch.Tensor, temperature: float) -> torch.Tensor:

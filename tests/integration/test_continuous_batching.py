@@ -99,10 +99,12 @@ def test_mixed_requests_at_once(model: Any, manager: Any) -> None:
         kind = (*KINDS, "none")[at % 5]
         given = {} if kind == "none" else {"grammar": grammar_of(kind)}
         prompt = [1 + (at * 7 + each) % 250 for each in range(1 + at % 40)]
-        kinds[manager.add_request(prompt, max_new_tokens=10 if at % 11 == 0 else 60, **given)] = (kind, at % 11 == 0)
+        n_most = 10 if at % 11 == 0 else 60
+        name = manager.add_request(prompt, max_new_tokens=n_most, streaming=at % 3 == 0, **given)
+        kinds[name] = (kind, n_most)
     found = results(manager, len(kinds))
     assert set(found) == set(kinds)
-    whole = [check(kind, found[name], 10 if cut else 60) for name, (kind, cut) in kinds.items()]
+    whole = [check(kind, found[name], n_most) for name, (kind, n_most) in kinds.items()]
     assert sum(whole) > 0.9 * len(whole)
     # Requests without a grammar write what no grammar allows.
     free = [found[name].generated_tokens for name, (kind, _) in kinds.items() if kind == "none"]
