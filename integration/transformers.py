@@ -277,15 +277,15 @@ class GrammarLogitsProcessor(LogitsProcessor):
         """Tell whether this history, which the grammar rejects, is not meant for the result: a drafted one, or one that
         a beam search has chosen for lack of others.
 
-        A drafted one goes on where the last call has been; the first of a draft was chosen from the scores. A beam
-        search keeps `(1 + number of EOS ids) * beams` candidates (`_beam_search` of `transformers`). If fewer
-        are allowed, it keeps some that are not, with a score of -inf. Such rows never reach a result, so they are given
-        up: their masks are not made. Any other forbidden token means that the caller does not sample from these scores,
-        which is an error.
+        A drafted one goes on where the last call has been, by one token, or by none after an EOS that was drafted. The
+        first call for a draft goes on elsewhere: its tokens were chosen from the scores. A beam search keeps
+        `(1 + number of EOS ids) * beams` candidates (`_beam_search` of `transformers`). If fewer are allowed, it keeps
+        some that are not, with a score of -inf. Such rows never reach a result, so they are given up: their masks are
+        not made. Any other forbidden token means that the caller does not sample from these scores, which is an error.
         """
         grammar, history = key
         parent = (grammar, history[:-KEY_BYTES])
-        if parent in self._given_up or (self._assisted is not None and parent in self._last):
+        if parent in self._given_up or (self._assisted is not None and not self._last.isdisjoint((key, parent))):
             return True
         at = self._mask_of.get(parent)
         if at is None or n_rows == 1 or n_accepted != len(history) // KEY_BYTES - 1:

@@ -251,6 +251,9 @@ def test_a_token_that_was_not_drafted_is_an_error_all_the_same() -> None:
     assert allowed(7, 8) == [ord("a")]
     assert allowed(7, 8, ord("a")) == [ord("b")]
     assert allowed(7, 8, ord("a"), ord("x")) == allowed(7, 8, ord("a"), ord("x"), 0) == [256]
+    assert allowed(7, 8, ord("a")) == [ord("b")]
+    for drafted in ([256], [256, 5], [256, 5, 5]):
+        assert allowed(7, 8, ord("a"), *drafted) == [256]
     assert len(allowed(9, 8, ord("x"))) == len(allowed(7)) == 257
     assert allowed(7, 8, ord("a"), ord("b")) == [ord("c")]
     with pytest.raises(RejectedTokenError, match="token 120 at index 1"):
