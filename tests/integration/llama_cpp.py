@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from .environment import enter, run_examples, versions
+from support.environment import enter, run_examples, versions
 
 PACKAGES = ["llama-cpp-python==0.3.36", "gguf==0.19.0"]
 SAMPLING: list[dict[str, Any]] = [
@@ -149,8 +149,7 @@ def refusals(llm: Any, vocabulary: Any) -> Counter[str]:
 def check_vocabulary(llm: Any, kind: str) -> None:
     """Compare the vocabulary with the tokens that were written into the file."""
     from earleymask.integration.llama_cpp import llama_vocabulary
-
-    from .gguf_models import KINDS, VOCABULARIES
+    from support.gguf_models import KINDS, VOCABULARIES
 
     vocabulary = llama_vocabulary(llm)
     texts, types, settings = VOCABULARIES[kind]()
@@ -202,7 +201,7 @@ def main() -> None:
 
     from llama_cpp import Llama
 
-    from .gguf_models import VOCABULARIES, write_model
+    from support.gguf_models import VOCABULARIES, write_model
 
     print(versions("llama-cpp-python", "gguf", "numpy"))
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in VOCABULARIES}

@@ -11,28 +11,10 @@ import sys
 from collections import Counter
 from typing import Any
 
-from .environment import enter, run_examples, versions
+from support.environment import enter, run_examples, versions
 
 PACKAGES = ["mlx[cpu]==0.32.4", "mlx-lm==0.32.2", "pytest"]
 N_MOST = 60
-
-
-def make_model(seed: int, width: int) -> Any:
-    import mlx.core as mx
-    from mlx_lm.models import llama
-
-    mx.random.seed(seed)
-    return llama.Model(
-        llama.ModelArgs(
-            model_type="llama",
-            hidden_size=16,
-            num_hidden_layers=1,
-            intermediate_size=16,
-            num_attention_heads=2,
-            rms_norm_eps=1e-5,
-            vocab_size=width,
-        )
-    )
 
 
 def one_by_one(model: Any, draft: Any, tokenizer: Any, vocabulary: Any, n: int) -> Counter[str]:
@@ -142,6 +124,7 @@ def main() -> None:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
 
     from earleymask.integration.mlx_lm import mlx_vocabulary
+    from support.mlx_models import make_model
     from support.tiny_model import tiny_tokenizer
 
     print(versions("mlx", "mlx-lm", "transformers", "numpy"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .environment import enter, run_examples, versions
+from support.environment import enter, run_examples, versions
 
 PACKAGES = ["onnxruntime-genai==0.18.0", "onnxruntime==1.32.0", "onnx==1.23.2", "tokenizers==0.23.3"]
 N_MOST = 60
@@ -25,7 +25,7 @@ N_MOST = 60
 def make_model(folder: Path) -> None:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    from .onnx_models import write_model
+    from support.onnx_models import write_model
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     merges = [("A", "d"), ("2", "0"), ("1", "9"), ('"', ":")]

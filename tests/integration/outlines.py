@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from .environment import enter, run_examples, versions
+from support.environment import enter, run_examples, versions
 
 PACKAGES = [
     "outlines==1.3.3",
@@ -36,10 +36,9 @@ def make_models(folder: Path) -> dict[str, tuple[Any, dict[str, Any], tuple[str,
     import transformers
     from llama_cpp import Llama
 
+    from support.gguf_models import write_model
+    from support.mlx_models import make_model
     from support.tiny_model import tiny_tokenizer
-
-    from .gguf_models import write_model
-    from .mlx_lm import make_model
 
     tokenizer = tiny_tokenizer()
     torch.manual_seed(0)
