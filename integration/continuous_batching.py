@@ -160,7 +160,10 @@ class RequestGrammars(ContinuousBatchingLogitsProcessor):
                 position.fail(state, each)
         for row, (state, position) in live.items():
             if position.error is None and not self._masks[row].any():
-                position.fail(state, empty_mask(position.matcher, f"after {position.matcher.n_tokens} tokens"))
+                try:
+                    raise empty_mask(position.matcher, f"after {position.matcher.n_tokens} tokens")
+                except Exception as error:  # or what goes wrong while it is explained
+                    position.fail(state, error)
         return torch.zeros(len(states), dtype=torch.int32)
 
     def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:

@@ -149,13 +149,13 @@ def refusals(llm: Any, vocabulary: Any) -> Counter[str]:
 def check_vocabulary(llm: Any, kind: str) -> None:
     """Compare the vocabulary with the tokens that were written into the file."""
     from earleymask.integration.llama_cpp import llama_vocabulary
-    from support.gguf_models import KINDS, VOCABULARIES
+    from support.gguf_models import KINDS, OTHERS, VOCABULARIES
 
     vocabulary = llama_vocabulary(llm)
-    texts, types, settings = VOCABULARIES[kind]()
+    texts, types, settings = (VOCABULARIES | OTHERS)[kind]()
     letters = {text: bytes([byte]) for byte, text in enumerate(texts[:256])} if kind == "byte_level" else {}
     assert vocabulary.size == len(texts)
-    ends = {settings["eos"], texts.index("<|eot_id|>" if kind == "byte_level" else "<|im_end|>")}
+    ends = {settings["eos"], *[at for at, text in enumerate(texts) if text in ("<|eot_id|>", "<|im_end|>")]}
     assert set(vocabulary.eos_token_ids) == ends, vocabulary.eos_token_ids
     for token_id, (text, type_) in enumerate(zip(texts, types, strict=True)):
         if type_ in (KINDS.CONTROL, KINDS.UNKNOWN):
@@ -167,6 +167,8 @@ def check_vocabulary(llm: Any, kind: str) -> None:
             expected = bytes([int(text[3:5], 16)])
         elif type_ == KINDS.USER_DEFINED:
             expected = text.encode()
+        elif kind == "rwkv":
+            expected = text.encode().decode("unicode_escape").encode("latin-1")
         elif letters:
             expected = b"".join([letters[letter] for letter in text])
         else:
@@ -201,7 +203,8 @@ def main() -> None:
 
     from llama_cpp import Llama
 
-    from support.gguf_models import VOCABULARIES, write_model
+    from earleymask import VocabularyError
+    from support.gguf_models import OTHERS, VOCABULARIES, write_model
 
     print(versions("llama-cpp-python", "gguf", "numpy"))
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in VOCABULARIES}
@@ -219,6 +222,15 @@ def main() -> None:
             thread.start()  # each model serves one request at a time
         for thread in threads:
             thread.join()
+        for kind in OTHERS:
+            path = Path(folder, f"{kind}.gguf")
+            write_model(path, kind)
+            llm = Llama(str(path), vocab_only=True, n_ctx=8, verbose=False)
+            try:
+                check_vocabulary(llm, kind)
+                assert kind != "wordpiece"
+            except VocabularyError:
+                assert kind == "wordpiece"
         with contextlib.chdir(folder):
             write_model(Path("model.gguf"), "byte_level", seed=arguments.seed)
             run_examples("llama_cpp.md", "llama_cpp")

@@ -63,12 +63,37 @@ def sentencepiece() -> tuple[list[str], list[int], dict[str, Any]]:
     return texts, [int(kind) for kind in types], settings
 
 
+def unigram() -> tuple[list[str], list[int], dict[str, Any]]:
+    """Return the same for a Unigram vocabulary (`t5`), of the same tokens."""
+    texts, types, settings = sentencepiece()
+    return texts, types, {**settings, "model": "t5"}
+
+
+def rwkv() -> tuple[list[str], list[int], dict[str, Any]]:
+    """Return the same for RWKV's, whose texts have escapes."""
+    letters = [f"\\x{byte:02x}" if byte < 33 or byte > 126 or byte in b"\\'" else chr(byte) for byte in range(256)]
+    texts = ["<s>", *letters, "hello", " world", "\\n\\n"]
+    types = [KINDS.CONTROL, *[KINDS.NORMAL] * (len(texts) - 1)]
+    return texts, [int(kind) for kind in types], {"model": "rwkv", "pre": "default", "merges": None, "bos": 0, "eos": 0}
+
+
+def wordpiece() -> tuple[list[str], list[int], dict[str, Any]]:
+    """Return the same for a vocabulary like BERT's, in which the bytes of a token depend on its place."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    texts = [*special, "a", "b", "##c"]
+    types = [KINDS.CONTROL] * len(special) + [KINDS.NORMAL] * 3
+    return texts, [int(kind) for kind in types], {"model": "bert", "pre": "default", "merges": None, "bos": 2, "eos": 3}
+
+
 VOCABULARIES = {"byte_level": byte_level, "sentencepiece": sentencepiece}
+"""Those of the models that are made."""
+OTHERS = {"unigram": unigram, "rwkv": rwkv, "wordpiece": wordpiece}
+"""Those of files without weights."""
 
 
 def write_model(path: Path, kind: str, *, seed: int = 0) -> None:
-    """Write a Llama with one layer."""
-    texts, types, settings = VOCABULARIES[kind]()
+    """Write a Llama with one layer, or a vocabulary alone."""
+    texts, types, settings = (VOCABULARIES | OTHERS)[kind]()
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_context_length(N_CONTEXT)
     writer.add_embedding_length(WIDTH)
@@ -86,13 +111,14 @@ def write_model(path: Path, kind: str, *, seed: int = 0) -> None:
         values = np.ones(shape) if name.endswith("norm.weight") else rng.normal(0, 0.3, shape)
         writer.add_tensor(name, values.astype(np.float32))
 
-    add("token_embd.weight", len(texts), WIDTH)
-    add("output.weight", len(texts), WIDTH)
-    add("output_norm.weight", WIDTH)
-    for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
-        add(f"blk.0.{name}.weight", WIDTH, WIDTH)
-    for name in ("attn_norm", "ffn_norm"):
-        add(f"blk.0.{name}.weight", WIDTH)
+    if kind in VOCABULARIES:
+        add("token_embd.weight", len(texts), WIDTH)
+        add("output.weight", len(texts), WIDTH)
+        add("output_norm.weight", WIDTH)
+        for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
+            add(f"blk.0.{name}.weight", WIDTH, WIDTH)
+        for name in ("attn_norm", "ffn_norm"):
+            add(f"blk.0.{name}.weight", WIDTH)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
