@@ -168,6 +168,8 @@ class RequestGrammars(ContinuousBatchingLogitsProcessor):
 
     def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:
         """Return a copy of the scores with -inf for all tokens that the grammars do not allow."""
+        if not self._step:
+            return scores
         masked = scores.clone()
         apply_bitmask(masked[: len(self._masks)], self._masks)  # requests without a new token have rows after these
         empty = set(torch.isneginf(masked.amax(dim=-1)).nonzero().flatten().tolist())

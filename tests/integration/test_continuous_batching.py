@@ -127,14 +127,21 @@ def test_failures_end_their_own_request(manager: Any) -> None:
     for at in range(60):
         kind = ["limited", "wrong", "special", "schema", "cancelled", "lark"][at % 6]
         grammar = grammars[kind] if kind in grammars else grammar_of(kind)
-        n_most = 450 if kind == "cancelled" else 60
-        kinds[manager.add_request([5, 6, 7 + at], max_new_tokens=n_most, grammar=grammar)] = kind
+        options = {"max_new_tokens": 450, "streaming": True} if kind == "cancelled" else {"max_new_tokens": 60}
+        kinds[manager.add_request([5, 6, 7 + at], grammar=grammar, **options)] = kind
+    # Cancel some in the middle of their texts.
+    found = {}
+    for result in manager:
+        if result.is_finished():
+            found[result.request_id] = result
+        elif len(result.generated_tokens) == 9:
+            break
     for name, kind in kinds.items():
         if kind == "cancelled":
             manager.cancel_request(name)
     expected = {name: kind for name, kind in kinds.items() if kind != "cancelled"}
-    found = results(manager, len(expected))
-    assert set(expected) <= set(found)
+    found |= results(manager, len(expected) - len(found))
+    assert set(found) == set(expected)
     errors = {"limited": "LimitError", "wrong": "expected Grammar", "special": "VocabularyError"}
     for name, kind in expected.items():
         if kind in errors:
