@@ -72,6 +72,13 @@ def as_grammars(given: object, vocabulary: object = None) -> tuple[Grammar, ...]
     return (as_grammar(given, vocabulary),)
 
 
+def as_grammars_or_none(given: object, vocabulary: object = None) -> tuple[Grammar | None, ...]:
+    """Return the grammars as `as_grammars` does; in a list or a tuple, None stands for a prompt without one."""
+    if isinstance(given, (list, tuple)):
+        return tuple([None if each is None else as_grammar(each, vocabulary) for each in given])
+    return as_grammars(given, vocabulary)
+
+
 def of_text(text: str, vocabulary: object = None) -> Grammar:
     """Return the grammar of a text: Lark's syntax, GBNF, a JSON Schema, or a structural tag.
 

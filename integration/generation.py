@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 
 from ..applying import apply_bitmask
-from ..arguments import as_grammars
+from ..arguments import as_grammars_or_none
 from ..bitmask import TOKENS_PER_WORD, allocate_bitmask, fill_bitmasks
 from ..earley import Matcher
 from ..errors import VocabularyError, empty_mask
@@ -57,15 +57,18 @@ class Generated:
 class _Row:
     """A sequence: its matcher, what it may still write, and the tokens that the model has not read yet."""
 
-    matcher: Matcher
+    matcher: Matcher | None
+    """None if there is no grammar."""
     left: int
     unread: list[int]
+    ends: tuple[int, ...]
+    """The ids that end it."""
     tokens: list[int] = field(default_factory=list)
     n_forced: int = 0
 
     def write(self, tokens: Sequence[int], *, forced: bool) -> None:
         tokens = tokens[: self.left]
-        if self.matcher.accept_tokens(tokens) < len(tokens):
+        if self.matcher is not None and self.matcher.accept_tokens(tokens) < len(tokens):
             raise AssertionError("this is a bug in earleymask: a token of its own mask is not accepted")
         self.left -= len(tokens)
         self.unread += tokens
@@ -73,15 +76,21 @@ class _Row:
         self.n_forced += len(tokens) * forced
 
     @property
+    def is_finished(self) -> bool:
+        if self.matcher is not None:
+            return self.matcher.is_finished()
+        return bool(self.tokens) and self.tokens[-1] in self.ends
+
+    @property
     def is_live(self) -> bool:
-        return self.left > 0 and not self.matcher.is_finished()
+        return self.left > 0 and not self.is_finished
 
 
 def generate(
     model: PreTrainedModel,
     vocabulary: Vocabulary | PreTrainedTokenizerBase,
     input_ids: torch.Tensor | Sequence[Sequence[int]],
-    grammar: GrammarLike | Sequence[GrammarLike],
+    grammar: GrammarLike | Sequence[GrammarLike | None],
     *,
     attention_mask: torch.Tensor | None = None,
     max_new_tokens: int = 256,
@@ -98,7 +107,8 @@ def generate(
         model: a causal model of `transformers` whose `forward` takes `position_ids`.
         vocabulary: its `Vocabulary`, or the tokenizer that `model_vocabulary` makes one of.
         input_ids: int, shape `(rows, length)`, padded where `attention_mask` is 0; or a list of prompts of any lengths.
-        grammar: one for all rows, or one for each; whatever `Matcher` takes.
+        grammar: one for all rows, or a list with one for each, in which None stands for a row without a constraint;
+            whatever `Matcher` takes.
         attention_mask: shape of `input_ids`; None: no id of a tensor is padding.
         max_new_tokens: the most ids that a row writes, at least 0.
         do_sample: sample each choice, in place of taking the most probable token.
@@ -121,25 +131,28 @@ def generate(
     if max_new_tokens < 0 or not temperature > 0:
         raise ValueError(f"max_new_tokens is {max_new_tokens} and temperature {temperature}; at least 0, and above 0")
     prompts = _prompts(input_ids, attention_mask)
-    grammars = as_grammars(grammar)
+    grammars = as_grammars_or_none(grammar, vocabulary)
     if len(grammars) not in (1, len(prompts)):
         raise ValueError(f"there are {len(grammars)} grammars for {len(prompts)} prompts; give one, or one for each")
     if len(grammars) == 1:
         grammars *= len(prompts)
     rows = [
-        _Row(Matcher(each, vocabulary), max_new_tokens, list(prompt))
+        _Row(
+            None if each is None else Matcher(each, vocabulary), max_new_tokens, list(prompt), vocabulary.eos_token_ids
+        )
         for each, prompt in zip(grammars, prompts, strict=True)
     ]
     groups = [rows] if _may_have_gaps(model) else [[row] for row in rows]
     n_passes = 0
     with torch.inference_mode(), _bar(progress, max_new_tokens * len(rows)) as bar:
         for group in groups:
-            loop = _Loop(model, group, vocabulary.encode is not None if forced is None else forced, threads)
+            use_forced = vocabulary.encode is not None if forced is None else forced
+            loop = _Loop(model, group, vocabulary, use_forced, threads)
             n_passes += loop.run(temperature if do_sample else None, generator, bar)
     return Generated(
         [row.tokens for row in rows],
-        [b"".join(map(vocabulary.token_bytes, row.tokens)) for row in rows],
-        [row.matcher.is_finished() for row in rows],
+        [b"".join([vocabulary.token_bytes(each) for each in row.tokens if each < vocabulary.size]) for row in rows],
+        [row.is_finished for row in rows],
         [row.n_forced for row in rows],
         n_passes,
     )
@@ -148,13 +161,15 @@ def generate(
 class _Loop:
     """Passes of the model and choices between them, for rows that share a cache."""
 
-    def __init__(self, model: PreTrainedModel, rows: list[_Row], forced: bool, threads: int) -> None:
+    def __init__(
+        self, model: PreTrainedModel, rows: list[_Row], vocabulary: Vocabulary, forced: bool, threads: int
+    ) -> None:
         self.reader = Reader(model, len(rows))
         self.rows = rows
         self.forced = forced
         self.threads = threads
-        self.size = rows[0].matcher.vocabulary.size if rows else 0
-        self.masks = allocate_bitmask(len(rows), rows[0].matcher.vocabulary) if rows else np.zeros((0, 0), np.int32)
+        self.size = vocabulary.size
+        self.masks = allocate_bitmask(len(rows), vocabulary)
 
     def run(self, temperature: float | None, generator: torch.Generator | None, bar: Any) -> int:
         """Write all rows. Return the number of passes."""
@@ -169,10 +184,12 @@ class _Loop:
             if not live:
                 return n_passes
             unread = [row.unread if row.is_live else [] for row in self.rows]
-            # A mask that allows all tokens would leave the scores of ids beyond the vocabulary as they are.
-            scores = self.reader.read(unread)[live, : self.size].float()
+            scores = self.reader.read(unread)[live].float()
             n_passes += 1
             apply_bitmask(scores, self.masks[live])
+            # A mask that allows all tokens leaves the scores of ids beyond the vocabulary as they are.
+            constrained = [at for at, index in enumerate(live) if self.rows[index].matcher is not None]
+            scores[constrained, self.size :] = -torch.inf
             for index, token in zip(live, _chosen(scores, temperature, generator), strict=True):
                 self.rows[index].unread = []
                 self.rows[index].write([token], forced=False)
@@ -183,7 +200,9 @@ class _Loop:
         while agenda:
             if self.forced:
                 for index in agenda:
-                    self.rows[index].write(self.rows[index].matcher.forced_tokens(), forced=True)
+                    matcher = self.rows[index].matcher
+                    if matcher is not None:
+                        self.rows[index].write(matcher.forced_tokens(), forced=True)
             agenda = [index for index in agenda if self.rows[index].is_live]
             matchers = [self.rows[index].matcher for index in agenda]
             fill_bitmasks(matchers, self.masks, threads=self.threads, indices=agenda)
@@ -193,7 +212,7 @@ class _Loop:
                 if token is not None:
                     self.rows[index].write([token], forced=True)
                     again.append(index)
-                elif not self.masks[index].any():
+                elif matcher is not None and not self.masks[index].any():
                     raise empty_mask(matcher, f"row {index}, after {matcher.n_tokens} tokens")
             agenda = [index for index in again if self.rows[index].is_live]
 

@@ -23,8 +23,8 @@ import torch
 from transformers import LogitsProcessor
 
 from ..applying import apply_bitmask
-from ..arguments import as_grammars, as_vocabulary
-from ..bitmask import fill_bitmasks
+from ..arguments import as_grammars_or_none, as_vocabulary
+from ..bitmask import allocate_bitmask, fill_bitmasks
 from ..earley import Matcher
 from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError, empty_mask
 from ..grammar import Grammar
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Generated", "GrammarLogitsProcessor", "generate", "model_vocabulary"]
 
 RowKey = tuple[int, bytes]
-"""The key of a row of the batch: the index of its grammar and the key of its history."""
+"""The key of a row of the batch: the index of its grammar and the key of its history. A row without a grammar has none,
+see `_row_keys`."""
 MAX_KEY_ID = 2 ** (8 * KEY_BYTES) - 1
 """The largest id that a key can hold."""
 
@@ -52,7 +53,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     Args:
         grammar: a `Grammar`, or what `Constraint` makes one of: one for all rows, or a list with one for each prompt of
-            the batch. All sequences and beams of a prompt have its grammar.
+            the batch, in which None stands for a prompt without a constraint. All sequences and beams of a prompt have
+            its grammar.
         vocabulary: the vocabulary of the model; `model_vocabulary` makes it.
         prompt_length: how many ids at the beginning of each row belong to the prompt, padding included. By default, the
             length of the rows in the first call of a generation. A call is taken for a first one if its rows do not
@@ -67,15 +69,17 @@ class GrammarLogitsProcessor(LogitsProcessor):
             text of its rule is generated. They change the scores; 0 leaves only the most probable token. Meant for
             sampling with `temperature=1.0`, the default, because that temperature is applied as well. Not for beam
             search, whose scores must stay logarithms of probabilities.
+        assisted_prompt: the ids of the one prompt, in place of `prompt_length`, for assisted generation with drafts
+            that know no grammar: those of an assistant that has another tokenizer, or is given no processors. A drafted
+            token that the grammar rejects is no error then, for `generate` drops it, and rows that do not begin with
+            the prompt are an assistant's: their scores stay as they are.
 
     A processor serves one `generate` call at a time. Making one is cheap; grammars and vocabularies are shared.
     """
 
-    supports_continuous_batching = False  # there, the rows of a call have prompts of different lengths
-
     def __init__(
         self,
-        grammar: GrammarLike | Sequence[GrammarLike],
+        grammar: GrammarLike | Sequence[GrammarLike | None],
         vocabulary: Vocabulary,
         *,
         prompt_length: int | None = None,
@@ -83,33 +87,53 @@ class GrammarLogitsProcessor(LogitsProcessor):
         threads: int = 1,
         temperatures: bool = False,
         max_new_tokens: int | None = None,
+        assisted_prompt: torch.Tensor | Sequence[int] | None = None,
     ) -> None:
         if max_new_tokens is not None and max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
         vocabulary = as_vocabulary(vocabulary)
-        self.grammars: tuple[Grammar, ...] = as_grammars(grammar, vocabulary)
+        self.grammars: tuple[Grammar | None, ...] = as_grammars_or_none(grammar, vocabulary)
         if not self.grammars:
             raise ValueError("no grammar given; give one, or one for each prompt")
+        self._assisted: npt.NDArray[np.integer[Any]] | None = None
+        if assisted_prompt is not None:
+            if prompt_length is not None:
+                raise ValueError("give prompt_length or assisted_prompt, not both")
+            self._assisted = np.asarray(torch.as_tensor(assisted_prompt).cpu()).ravel()
+            prompt_length = len(self._assisted)
         self.vocabulary = vocabulary if eos_token_id is None else _with_eos(vocabulary, eos_token_id)
         self.prompt_length = prompt_length
         self.threads = threads
         self.temperatures = temperatures
         self.max_new_tokens = max_new_tokens
         # Rows of the same grammar share their histories, also if it is listed several times.
-        distinct = list(dict.fromkeys(self.grammars))
-        self._grammar_of = [distinct.index(each) for each in self.grammars]
+        distinct = list(dict.fromkeys([each for each in self.grammars if each is not None]))
+        self._grammar_of = [None if each is None else distinct.index(each) for each in self.grammars]
         self._histories = [Histories(Matcher(each, self.vocabulary)) for each in distinct]
         self.reset()
 
     def reset(self) -> None:
         """Forget the prompt: the next call begins a new generation."""
         self._prompt: npt.NDArray[np.integer[Any]] | None = None
-        self._last: npt.NDArray[np.integer[Any]] | None = None  # the rows of the last call
+        self._rows: npt.NDArray[np.integer[Any]] | None = None  # the rows of the last call
+        self._width = 0  # of the scores in the first call with this prompt
         self._masks = np.zeros((0, 0), np.int32)  # of the last call, one for each history that continued
         self._mask_of: dict[RowKey, int] = {}  # the row of `_masks` of each of those histories
         self._given_up: set[RowKey] = set()  # histories that were given up in the last call, see `_may_give_up`
+        self._last: set[RowKey] = set()  # the histories of the last call
+
+    @property
+    def supports_continuous_batching(self) -> bool:
+        """Raise NotImplementedError: in continuous batching, the rows have prompts of different lengths.
+
+        If this were False, `transformers` would drop the processor, and write texts without a constraint.
+        """
+        raise NotImplementedError(
+            "GrammarLogitsProcessor cannot be used in continuous batching; give the grammar of each request to "
+            "earleymask.integration.continuous_batching (docs/transformers.md)"
+        )
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return a copy of the scores with -inf for all tokens that the grammars do not allow.
@@ -122,10 +146,15 @@ class GrammarLogitsProcessor(LogitsProcessor):
         ids = input_ids.detach().cpu().numpy()
         if len(ids) != len(scores):
             raise ValueError(f"got {len(ids)} rows of ids and {len(scores)} rows of scores; both need the same number")
-        keys = self._row_keys(ids, self._find_prompt(ids))
+        if self._assisted is not None and not (
+            len(ids) == 1 and np.array_equal(ids[0, : len(self._assisted)], self._assisted)
+        ):
+            return scores
+        keys = self._row_keys(ids, self._find_prompt(ids, scores.shape[-1]))
         first_row: dict[RowKey, int] = {}
         for row, key in enumerate(keys):
-            first_row.setdefault(key, row)
+            if key is not None:
+                first_row.setdefault(key, row)
 
         matchers: dict[RowKey, Matcher] = {}  # of the rows that continue
         given_up: set[RowKey] = set()
@@ -148,13 +177,13 @@ class GrammarLogitsProcessor(LogitsProcessor):
         except BatchError as error:
             of_mask = [first_row[key] for key in matchers]
             raise BatchError({of_mask[at]: each for at, each in error.errors.items()}) from error.__cause__
-        self._masks, self._given_up = masks, given_up
+        self._masks, self._given_up, self._last = masks, given_up, set(first_row)
         self._mask_of = {key: at for at, key in enumerate(matchers)}
         masked = self._apply(keys, scores)
         if self.temperatures:
             found = {key: matcher.temperature() for key, matcher in matchers.items()}
             for row, key in enumerate(keys):
-                temperature = found.get(key)
+                temperature = None if key is None else found.get(key)
                 if temperature is not None:
                     masked[row] = _tempered(masked[row], temperature)
         return masked
@@ -163,8 +192,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
         """Return how many tokens may still come after a history; None for any number."""
         return None if self.max_new_tokens is None else max(self.max_new_tokens - len(key[1]) // KEY_BYTES, 0)
 
-    def _find_prompt(self, ids: npt.NDArray[np.integer[Any]]) -> int:
-        """Return the length of the prompts. In the first call of a generation, remember them.
+    def _find_prompt(self, ids: npt.NDArray[np.integer[Any]], width: int) -> int:
+        """Return the length of the prompts. In the first call of a generation, remember them. `width`: of the scores.
 
         During a generation the prompts keep their rows (a beam search reorders only the rows of one prompt). A row is
         one of the last call with one more id or, when assisted decoding takes back a guess, with an id in place of the
@@ -177,8 +206,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
                     f"rows of {length} ids are shorter than the prompt_length that was given, {self.prompt_length}"
                 )
             return self.prompt_length
-        prompt, last = self._prompt, self._last
-        self._last = ids.copy()
+        prompt, last = self._prompt, self._rows
+        self._rows = ids.copy()
         if (
             prompt is None
             or last is None
@@ -189,12 +218,19 @@ class GrammarLogitsProcessor(LogitsProcessor):
                 and {row.tobytes() for row in ids[:, :-1]} <= {row.tobytes() for row in last[:, : length - 1]}
             )
         ):
+            if self._width not in (0, width):
+                raise ValueError(
+                    f"the scores are {width} wide, in the generation before they were {self._width}. If an assistant "
+                    "with another tokenizer drafts, give assisted_prompt; for another model, call reset()"
+                )
             self.reset()
-            self._prompt = prompt = self._last = ids.copy()
+            self._prompt = prompt = self._rows = ids.copy()
+            self._width = width
         return int(prompt.shape[1])
 
-    def _row_keys(self, ids: npt.NDArray[np.integer[Any]], prompt_length: int) -> list[RowKey]:
-        """Return the key of each row: its grammar, and its ids after the prompt, up to its first EOS.
+    def _row_keys(self, ids: npt.NDArray[np.integer[Any]], prompt_length: int) -> list[RowKey | None]:
+        """Return the key of each row: its grammar, and its ids after the prompt, up to its first EOS. It is None if
+        there is no grammar.
 
         The ids after EOS are padding, or remains of a beam search. This also holds for an EOS id that the grammar names
         as a symbol and continues after: `generate` stops there.
@@ -212,13 +248,16 @@ class GrammarLogitsProcessor(LogitsProcessor):
         ends = np.pad(ends, ((0, 0), (0, 1)), constant_values=True)
         lengths = np.minimum(ends.argmax(axis=1) + 1, written.shape[1])
         # A key cannot hold these ids; in it they would become others.
-        impossible = ((written < 0) | (written > MAX_KEY_ID)) & (np.arange(written.shape[1]) < lengths[:, None])
+        of_row = [self._grammar_of[row // rows_per_grammar] for row in range(len(ids))]
+        constrained = np.array([grammar is not None for grammar in of_row])[:, None]
+        impossible = (written < 0) | (written > MAX_KEY_ID)
+        impossible &= constrained & (np.arange(written.shape[1]) < lengths[:, None])
         if impossible.any():
             row, index = (int(each) for each in np.argwhere(impossible)[0])
             raise self._rejected(row, index, int(written[row, index]))
         return [
-            (self._grammar_of[row // rows_per_grammar], history_key(written[row, :length]))
-            for row, length in enumerate(lengths)
+            None if grammar is None else (grammar, history_key(written[row, :length]))
+            for row, (grammar, length) in enumerate(zip(of_row, lengths, strict=True))
         ]
 
     def _position(self, key: RowKey) -> Matcher:
@@ -241,16 +280,18 @@ class GrammarLogitsProcessor(LogitsProcessor):
         return bool(key[1]) and int(np.frombuffer(key[1], np.uint32)[-1]) in self.vocabulary.eos_token_ids
 
     def _may_give_up(self, key: RowKey, n_accepted: int, n_rows: int) -> bool:
-        """Tell whether a beam search can have chosen this history, which the grammar rejects, for lack of others.
+        """Tell whether this history, which the grammar rejects, is not meant for the result: a drafted one, or one that
+        a beam search has chosen for lack of others.
 
-        A beam search keeps `(1 + number of EOS ids) * beams` candidates (`_beam_search` of `transformers`). If fewer
-        are allowed, it keeps some that are not, with a score of -inf. Such rows never reach a result, so they are given
-        up: their masks are not made. Any other forbidden token means that the caller does not sample from these scores,
-        which is an error.
+        A drafted one goes on where the last call has been, by one token, or by none after an EOS that was drafted. The
+        first call for a draft goes on elsewhere: its tokens were chosen from the scores. A beam search keeps
+        `(1 + number of EOS ids) * beams` candidates (`_beam_search` of `transformers`). If fewer are allowed, it keeps
+        some that are not, with a score of -inf. Such rows never reach a result, so they are given up: their masks are
+        not made. Any other forbidden token means that the caller does not sample from these scores, which is an error.
         """
         grammar, history = key
         parent = (grammar, history[:-KEY_BYTES])
-        if parent in self._given_up:
+        if parent in self._given_up or (self._assisted is not None and not self._last.isdisjoint((key, parent))):
             return True
         at = self._mask_of.get(parent)
         if at is None or n_rows == 1 or n_accepted != len(history) // KEY_BYTES - 1:
@@ -261,20 +302,24 @@ class GrammarLogitsProcessor(LogitsProcessor):
     def _rejected(self, row: int, index: int, token_id: int) -> RejectedTokenError:
         return RejectedTokenError(
             f"row {row}: the grammar rejects token {token_id} at index {index} after the prompt. If the prompt ends "
-            "elsewhere, give prompt_length or call reset(). Otherwise sample from the scores that this processor "
-            "returned; this token was not.",
+            "elsewhere, give prompt_length or call reset(). If an assistant has drafted it, give assisted_prompt. "
+            "Otherwise sample from the scores that this processor returned; this token was not.",
             index=index,
             token_id=token_id,
         )
 
-    def _apply(self, keys: list[RowKey], scores: torch.Tensor) -> torch.Tensor:
-        """Mask the scores of rows that continue; for the others allow EOS only."""
-        ended = [row for row, key in enumerate(keys) if key not in self._mask_of]
-        bitmask = self._masks[[self._mask_of.get(key, 0) for key in keys]] if len(self._masks) else None
+    def _apply(self, keys: list[RowKey | None], scores: torch.Tensor) -> torch.Tensor:
+        """Mask the scores of rows that continue, allow EOS only to those that have ended, and leave the others."""
+        constrained = {row: key for row, key in enumerate(keys) if key is not None}
+        continuing = {row: key for row, key in constrained.items() if key in self._mask_of}
+        ended = [row for row in constrained if row not in continuing]
         masked = scores.clone()
-        if bitmask is not None:
+        if continuing:
+            bitmask = allocate_bitmask(len(keys), self.vocabulary)
+            bitmask[list(continuing)] = self._masks[[self._mask_of[key] for key in continuing.values()]]
             apply_bitmask(masked, bitmask)
-            masked[:, self.vocabulary.size :] = -torch.inf  # a mask that allows all tokens leaves these as they are
+            # A mask that allows all tokens leaves the scores of ids beyond the vocabulary as they are.
+            masked[list(continuing), self.vocabulary.size :] = -torch.inf
         if ended:
             # The scores of these rows do not matter, but a row of NaN would stop the whole batch.
             width = scores.shape[-1]
@@ -283,9 +328,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
                 raise VocabularyError(f"the scores are {width} wide, all EOS ids of the vocabulary are beyond them")
             masked[ended] = -torch.inf
             masked[torch.tensor(ended, device=masked.device)[:, None], torch.tensor(eos, device=masked.device)] = 0.0
-        empty = torch.isneginf(masked.amax(dim=-1)).nonzero().flatten().tolist()
-        if empty:
-            raise self._empty(empty[0], keys[empty[0]])
+        for row in torch.isneginf(masked.amax(dim=-1)).nonzero().flatten().tolist():
+            if row in continuing:
+                raise self._empty(row, continuing[row])
         return masked
 
     def _empty(self, row: int, key: RowKey) -> EmptyMaskError:

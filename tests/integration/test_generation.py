@@ -75,6 +75,31 @@ def test_grammars_of_rows_and_padding(model: Any) -> None:
     assert found.is_finished == [False, True, False] and len(found.tokens[0]) == len(found.tokens[2]) == 9
 
 
+def test_rows_without_a_grammar(model: Any) -> None:
+    grammars = [None, GRAMMAR, None]
+    found = generate(model, Vocabulary.bytes(), PROMPTS, grammars, max_new_tokens=30)
+    assert (found.tokens[1], found.n_forced[1]) == plain(model, Vocabulary.bytes(), PROMPTS[1], GRAMMAR, 30, True)
+    for row in (0, 2):
+        free = model.generate(torch.tensor([PROMPTS[row]]), do_sample=False, max_new_tokens=30, pad_token_id=0)
+        assert found.tokens[row] == free[0, len(PROMPTS[row]) :].tolist() and found.n_forced[row] == 0
+        assert found.is_finished[row] == (found.tokens[row][-1] == EOS)
+        assert found.texts[row] == bytes([token for token in found.tokens[row] if token != EOS])
+    wide = make_model(300, eos_token_id=EOS)
+    with torch.no_grad():
+        wide.lm_head.weight[270] = 100 * wide.lm_head.weight[:257].abs().amax(0)  # may be likelier than all others
+    found = generate(wide, Vocabulary.bytes(), PROMPTS, [None] * 3, max_new_tokens=5)
+    for prompt, tokens in zip(PROMPTS, found.tokens, strict=True):
+        free = wide.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=5, pad_token_id=0)
+        assert tokens == free[0, len(prompt) :].tolist()
+    assert any([270 in tokens for tokens in found.tokens])
+    # A free row that ends does not hold up the others.
+    enders = make_model(257, seed=5)
+    with torch.no_grad():
+        enders.lm_head.weight[EOS] *= 20
+    rows = generate(enders, Vocabulary.bytes(), [[each] for each in range(1, 30)], [None] * 29, max_new_tokens=9)
+    assert 0 < sum(rows.is_finished) < 29
+
+
 def test_a_real_vocabulary() -> None:
     vocabulary = vocabularies.load("tekken")
     model = make_model(vocabulary.size)

@@ -26,7 +26,9 @@ NEEDS = {"transformers": ("transformers", "torch")}
 NAMED = sorted(
     {(name, marked[7:]) for name, text in TEXTS.items() for marked, _ in FENCE.findall(text) if "python " in marked}
 )
-PEERS = [(name, package) for name, package in NAMED if package not in NEEDS]
+ELSEWHERE = {"llama_cpp.md", "other_loops.md"}
+"""Pages whose examples need models: the programs in tests/integration run them, in environments of their own."""
+PEERS = [(name, package) for name, package in NAMED if package not in NEEDS and name not in ELSEWHERE]
 FRAMEWORKS = [(name, package) for name, package in NAMED if package in NEEDS]
 
 
