@@ -292,7 +292,8 @@ def markdown(record: Record) -> str:
 
 
 def draw(record: Record, path: Path) -> None:
-    """Draw a panel for each workload, without drafts and with them: the time of a step over the size of the batch."""
+    """Draw a panel for each workload, without drafts and with them: the time of a step over the size of the batch, all
+    of whose sequences have constraints of their own."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -300,6 +301,7 @@ def draw(record: Record, path: Path) -> None:
 
     colours = {**COLOURS, "guidance": COLOURS["llguidance"], "earleymask without warming": COLOURS["earleymask"]}
     workloads = list(dict.fromkeys(each["workload"] for each in record["batches"]))
+    sizes = sorted({each["size"] for each in record["batches"]})
     figure, axes = pyplot.subplots(
         2, len(workloads), figsize=(9, 5.4), sharex=True, sharey=True, squeeze=False, layout="constrained"
     )
@@ -324,10 +326,12 @@ def draw(record: Record, path: Path) -> None:
                     )
             axis.set_xscale("log")
             axis.set_yscale("log")
+            axis.set_xticks(sizes, map(str, sizes))
+            axis.minorticks_off()
             axis.grid(True, color="#dddddd", lw=0.6)
             axis.set_title(workload + (f", {n_drafts} drafts" if n_drafts else ""), fontsize=10)
     for axis in axes[-1]:
-        axis.set_xlabel("sequences, each with a constraint of its own")
+        axis.set_xlabel("sequences")
     for line in axes:
         line[0].set_ylabel("ms of a step: mean, p99 (faint)")
     axes[0][0].legend(fontsize=7)
