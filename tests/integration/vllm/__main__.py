@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .environment import clean_variables, make_environment
+from integration.vllm.environment import clean_variables, make_environment
 
 HERE = Path(__file__).parent
 MODES = ("sync", "sync-ngram", "sync-draft", "async", "async-ngram", "async-draft")
