@@ -11,7 +11,7 @@ import os
 
 __all__ = ["KNOWN_VERSIONS", "register"]
 
-KNOWN_VERSIONS = ("0.33.0",)
+KNOWN_VERSIONS = ("0.32.0", "0.33.0")
 """Versions of vLLM in which the adapter has run."""
 
 VARIABLE = "EARLEYMASK_VLLM"

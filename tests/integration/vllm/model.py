@@ -1,4 +1,4 @@
-"""A model's folder without weights: a small Llama's configuration, and DeepSeek's tokenizer of 129,280 ids."""
+"""A model's folder, without weights unless asked for: a small Llama, and DeepSeek's tokenizer of 129,280 ids."""
 
 from __future__ import annotations
 
@@ -40,9 +40,21 @@ def write_model(folder: Path, layers: int = 1) -> Path:
     return folder
 
 
+def write_weights(folder: Path) -> None:
+    """Write random weights."""
+    import torch
+    from transformers import LlamaForCausalLM
+
+    torch.manual_seed(0)
+    LlamaForCausalLM(LlamaConfig.from_pretrained(folder)).save_pretrained(folder)
+
+
 def main() -> None:
     """Write the folders of a model and its draft model. Print the versions of the packages that are named."""
     folder, *packages = sys.argv[1:]
+    if packages == ["--weights"]:
+        write_weights(write_model(Path(folder)))
+        return
     write_model(Path(folder))
     write_model(Path(f"{folder}-draft"))
     print(json.dumps({name: version(name) for name in packages}))
