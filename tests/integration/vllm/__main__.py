@@ -1,0 +1,99 @@
+"""Make an environment with vLLM, run its engine and its server with earleymask, and check every answer.
+
+    python -m tests.integration.vllm --environment FOLDER
+    python -m tests.integration.vllm --python ENVIRONMENT/bin/python
+
+Prints a table of the runs, and fails if an answer is wrong, or if anything but the request in question fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from integration.vllm.environment import clean_variables, make_environment
+
+HERE = Path(__file__).parent
+MODES = ("sync", "sync-ngram", "sync-draft", "async", "async-ngram", "async-draft")
+VERSIONS = "vllm torch transformers xgrammar llguidance openai earleymask"
+SECONDS = 900  # for each program
+
+
+def run(python: str, program: str, *arguments: str, log: Path) -> dict[str, Any]:
+    """Return the last line of a program, which is JSON. Its other output goes to a file."""
+    command = [python, "-P", str(HERE / program), *arguments]
+    with log.open("w", encoding="utf-8") as file:
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            env=clean_variables(),
+            cwd=log.parent,
+        )
+    try:
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        return {"faults": [f"{program} {' '.join(arguments)} ended with {done.returncode}; see {log}"]}
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.integration.vllm", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--environment", type=Path, help="a folder in which to make an environment")
+    parser.add_argument("--python", help="the interpreter of an environment that has vLLM and earleymask")
+    parser.add_argument(
+        "--logs", type=Path, default=Path("build/vllm"), help="the folder for logs and the model's files"
+    )
+    parser.add_argument("--requests", type=int, default=300, help="for each way of running the engine (300)")
+    parser.add_argument("--modes", default=",".join(MODES), help="ways, separated by commas (all)")
+    parser.add_argument("--no-server", action="store_true")
+    options = parser.parse_args()
+    if options.python is None and options.environment is None:
+        parser.error("give --python or --environment")
+    python = options.python or make_environment(options.environment)
+    logs: Path = options.logs.resolve()
+    logs.mkdir(parents=True, exist_ok=True)
+    model = str(logs / "model")
+
+    versions = run(python, "model.py", model, *VERSIONS.split(), log=logs / "model.log")
+    print(", ".join(f"{name} {version}" for name, version in versions.items()))
+    found = run(python, "record.py", log=logs / "record.log")
+    faults = [f"tests/integration/vllm/recorded.json: {fault}" for fault in found["faults"]]
+    for mode in filter(None, options.modes.split(",")):
+        found = run(
+            python, "engine.py", mode, "--model", model, "--requests", str(options.requests), log=logs / f"{mode}.log"
+        )
+        faults += [f"{mode}: {fault}" for fault in found.pop("faults")]
+        print("; ".join(f"{name}: {value}" for name, value in found.items()), flush=True)
+    for arguments in [] if options.no_server else [(), ("--async",)]:
+        name = "".join(("serve", *arguments))
+        found = run(
+            python,
+            "serving.py",
+            "--model",
+            model,
+            "--log",
+            str(logs / f"{name}.log"),
+            *arguments,
+            log=logs / f"{name}.err",
+        )
+        faults += [f"{name}: {fault}" for fault in found.pop("faults")]
+        print(name)
+        for what, result in found.get("results", {}).items():
+            print(f"  {what}: {result}")
+    for fault in faults:
+        print(f"FAULT {fault}", file=sys.stderr)
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,433 @@
+"""`vllm serve` with earleymask, asked by the `openai` client. `python -m tests.integration.vllm` starts it.
+
+    serving.py --model FOLDER             asks a server all forms of constraints; prints a line of JSON
+    serving.py --model FOLDER --async     the same with asynchronous scheduling, a reasoning parser and drafts
+    serving.py serve ...                  is `vllm serve ...` for the second form
+
+Every answer is checked without earleymask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import jsonschema
+import openai
+from integration.vllm.cases import (
+    BAD,
+    IN_THE_ENGINE,
+    OLDER_TAGS,
+    TAGS,
+    WEATHER,
+    XGRAMMAR_EBNF,
+    any_calls,
+    full_match,
+    hard_grammar,
+    numbers,
+    one_call,
+    random_cases,
+)
+from pydantic import BaseModel, Field
+
+MODEL = "m"
+SECONDS_TO_START = 240
+
+
+@contextmanager
+def server(model: str, log: str, asynchronous: bool) -> Iterator[str]:
+    """Run a server. Yield its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--tool-call-parser", "hermes", "--enable-auto-tool-choice"]
+    if asynchronous:
+        options += ["--async-scheduling", "--reasoning-parser", "deepseek_r1"]
+        options += [
+            "--speculative-config",
+            '{"method": "ngram_gpu", "prompt_lookup_max": 3, "num_speculative_tokens": 3}',
+        ]
+    command = [
+        *(sys.executable, "-P", __file__, "serve", model, "--served-model-name", MODEL),
+        *("--distributed-executor-backend", "integration.vllm.executor.SamplingExecutor", "--enforce-eager"),
+        *("--max-model-len", "2048", "--block-size", "16", "--host", "127.0.0.1", "--port", str(port), *options),
+    ]
+    names = {
+        "EARLEYMASK_VLLM": "1",
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_TARGET_DEVICE": "cpu",
+    }
+    with open(log, "w", encoding="utf-8") as file:
+        process = subprocess.Popen(
+            command, env=os.environ | names, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + SECONDS_TO_START
+        while not is_healthy(address):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the server does not start; see {log}")
+            time.sleep(0.5)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def is_healthy(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+MESSAGES: Any = [{"role": "user", "content": "What is the weather?"}]
+PARAMETERS = WEATHER
+TOOLS: Any = [
+    {"type": "function", "function": {"name": name, "parameters": PARAMETERS, "strict": True}}
+    for name in ("weather", "sun")
+]
+LOOSE: Any = [{"type": "function", "function": {"name": "weather", "parameters": PARAMETERS}}]
+SCHEMA_FORMAT: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": WEATHER, "strict": True}}
+GRAMMAR = 'start: "yes" | "no"'
+CUSTOM: Any = {
+    "type": "custom",
+    "custom": {"name": "t", "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": GRAMMAR}}},
+}
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=10)
+    age: int
+
+
+def is_weather(text: str | None) -> None:
+    assert text is not None
+    jsonschema.validate(json.loads(text), WEATHER)
+
+
+class Questions:
+    """What is asked of a server, and what came of it."""
+
+    def __init__(self, address: str) -> None:
+        self.client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=120)
+        self.address = address
+        self.results: dict[str, str] = {}
+        self.faults: list[str] = []
+
+    def ask(self, what: str, question: Callable[[], object]) -> None:
+        """Note what a question gives: "ok" or a text. An error is a fault."""
+        try:
+            self.results[what] = str(question() or "ok")
+        except Exception as error:
+            self.results[what] = "fault"
+            self.faults.append(f"{what}: {error!r}"[:600])
+        assert is_healthy(self.address), f"the server died: {what}"
+
+    def refused(self, what: str, question: Callable[[], object], *parts: str, status: int = 400) -> None:
+        """Note that a question is refused with a message that has some parts."""
+
+        def refuse() -> str:
+            answer: Any = None
+            try:
+                answer = question()
+            except openai.APIStatusError as error:
+                refusal = error
+            assert answer is None, f"not refused: {answer}"
+            assert refusal.status_code == status, refusal
+            for part in parts:
+                assert part in refusal.message, (part, refusal.message)
+            return str(status)
+
+        self.ask(what, refuse)
+
+    def complete(self, **options: Any) -> Any:
+        return self.client.chat.completions.create(model=MODEL, messages=MESSAGES, **{"max_tokens": 400} | options)
+
+    def constrained(self, constraint: dict[str, Any], **options: Any) -> Any:
+        return self.complete(extra_body={"structured_outputs": constraint}, **options)
+
+    def text(self, answer: Any) -> str:
+        (choice,) = answer.choices
+        assert choice.finish_reason == "stop" and choice.message.content, choice
+        content: str = choice.message.content
+        return content
+
+    def calls(self, answer: Any, names: tuple[str, ...] = ("weather", "sun")) -> list[Any]:
+        """Check the calls of an answer, and return them."""
+        found = answer.choices[0].message.tool_calls or []
+        for call in found:
+            assert call.function.name in names, answer
+            assert answer.choices[0].finish_reason != "length", answer
+            is_weather(call.function.arguments)
+        return list(found)
+
+    # -- the questions -------------------------------------------------------------------------------------------------
+
+    def all(self) -> None:
+        self.formats()
+        self.structured_outputs()
+        self.tools()
+        self.responses()
+        self.ends()
+        self.failures()
+        self.together()
+
+    def formats(self) -> None:
+        def parse() -> None:
+            answer = self.client.chat.completions.parse(
+                model=MODEL, messages=MESSAGES, response_format=Person, max_tokens=400
+            )
+            assert isinstance(answer.choices[0].message.parsed, Person)
+
+        def stream() -> None:
+            chunks = list(self.complete(response_format=SCHEMA_FORMAT, stream=True))
+            is_weather("".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices))
+
+        def two() -> None:
+            for choice in self.complete(response_format=SCHEMA_FORMAT, n=2).choices:
+                is_weather(choice.message.content)
+
+        def json_object() -> None:
+            answer = self.complete(response_format={"type": "json_object"}, max_tokens=1000)
+            assert isinstance(json.loads(self.text(answer)), dict)
+
+        tags: Any = {**TAGS}
+        older: Any = {"type": "structural_tag", **OLDER_TAGS}
+        self.ask(
+            "response_format json_schema", lambda: is_weather(self.text(self.complete(response_format=SCHEMA_FORMAT)))
+        )
+        self.ask("response_format json_schema, stream", stream)
+        self.ask("response_format json_schema, n=2", two)
+        self.ask("response_format json_object", json_object)
+        self.ask("response_format structural_tag", lambda: one_call(self.text(self.complete(response_format=tags))))
+        self.ask(
+            "response_format structural_tag, older", lambda: any_calls(self.text(self.complete(response_format=older)))
+        )
+        self.ask("response_format text", lambda: self.text(self.complete(response_format={"type": "text"})) and None)
+        self.ask("chat.completions.parse", parse)
+
+    def structured_outputs(self) -> None:
+        forms: dict[str, tuple[Any, Callable[[str], object]]] = {
+            "json": (WEATHER, is_weather),
+            "json_object": (True, json.loads),
+            "regex": (r"[a-z]{3}-\d{2}", lambda text: full_match(r"[a-z]{3}-\d{2}", text)),
+            "choice": (["yes", "no"], ["yes", "no"].index),
+            "grammar (Lark)": ('start: "a"~2 ("b" | "c")', lambda text: full_match("aa[bc]", text)),
+            "grammar (GBNF)": ('root ::= "x" [0-9]{2}', lambda text: full_match("x[0-9]{2}", text)),
+            "structural_tag": (json.dumps(TAGS), one_call),
+            "structural_tag with EBNF": (json.dumps(XGRAMMAR_EBNF), numbers),
+        }
+        for name, (value, check) in forms.items():
+            field = name.partition(" ")[0]
+            self.ask(
+                f"structured_outputs {name}",
+                lambda field=field, value=value, check=check: void(check(self.text(self.constrained({field: value})))),
+            )
+
+        def completion() -> None:
+            answer = self.client.completions.create(
+                model=MODEL, prompt="x", max_tokens=400, extra_body={"structured_outputs": {"json": WEATHER}}
+            )
+            is_weather(answer.choices[0].text.rpartition("</think>")[2])
+
+        self.ask("completions with structured_outputs", completion)
+        self.ask(
+            "stop_token_ids with a text",  # the token of a line break ends the text, and is none of it
+            lambda: is_weather(
+                self.complete(extra_body={"structured_outputs": {"json": WEATHER}, "stop_token_ids": [201]})
+                .choices[0]
+                .message.content
+            ),
+        )
+
+    def tools(self) -> None:
+        named: Any = {"type": "function", "function": {"name": "sun"}}
+
+        def required(**options: Any) -> str:
+            calls = self.calls(self.complete(tools=TOOLS, tool_choice="required", **options))
+            assert calls
+            return f"ok, {len(calls)} calls"
+
+        def auto(tools: Any = TOOLS) -> str:
+            found = [self.complete(tools=tools, tool_choice="auto") for _ in range(20)]
+            if tools is LOOSE:
+                return "ok"
+            n_calls = sum(len(self.calls(answer)) for answer in found)
+            assert n_calls
+            return f"ok, {n_calls} calls in {len(found)} answers"
+
+        def by_name() -> None:
+            assert len(self.calls(self.complete(tools=TOOLS, tool_choice=named), ("sun",))) == 1
+
+        def single() -> None:
+            calls = self.calls(self.complete(tools=TOOLS, tool_choice="required", parallel_tool_calls=False))
+            assert len(calls) == 1
+
+        def none() -> None:
+            answer = self.complete(tools=TOOLS, tool_choice="none")
+            assert not answer.choices[0].message.tool_calls
+
+        def stream() -> None:
+            chunks = list(self.complete(tools=TOOLS, tool_choice=named, stream=True))
+            deltas = [call for chunk in chunks if chunk.choices for call in chunk.choices[0].delta.tool_calls or []]
+            is_weather("".join(delta.function.arguments or "" for delta in deltas))
+
+        def with_format() -> None:
+            for _ in range(8):
+                answer = self.complete(tools=TOOLS, tool_choice="auto", response_format=SCHEMA_FORMAT)
+                if not self.calls(answer):
+                    is_weather(self.text(answer))
+
+        allowed: Any = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named]}}
+        self.ask("tool_choice required", required)
+        self.ask("tool_choice named", by_name)
+        self.ask("tool_choice named, stream", stream)
+        self.ask("tool_choice auto, strict tools", auto)
+        self.ask("tool_choice auto, tools that are not strict", lambda: auto(LOOSE))
+        self.ask("tool_choice auto with response_format", with_format)
+        self.ask("tool_choice none", none)
+        self.ask("parallel_tool_calls false", single)
+        self.refused("tool_choice allowed_tools", lambda: self.complete(tools=TOOLS, tool_choice=allowed))
+        self.refused("custom tool with a grammar", lambda: self.complete(tools=[CUSTOM]))
+
+    def responses(self) -> None:
+        text: Any = {"format": {"type": "json_schema", "name": "x", "schema": WEATHER, "strict": True}}
+        tools: Any = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}]
+
+        def create(**options: Any) -> Any:
+            return self.client.responses.create(model=MODEL, input="hello", max_output_tokens=400, **options)
+
+        def required() -> None:
+            calls = [
+                item for item in create(tools=tools, tool_choice="required").output if item.type == "function_call"
+            ]
+            assert calls
+            for call in calls:
+                is_weather(call.arguments)
+
+        self.ask("responses, text.format json_schema", lambda: is_weather(create(text=text).output_text))
+        self.ask("responses, tool_choice required", required)
+
+    def ends(self) -> None:
+        """Cut answers, and clients that go away."""
+
+        def cut() -> None:
+            (choice,) = self.complete(response_format=SCHEMA_FORMAT, max_tokens=2).choices
+            assert choice.finish_reason == "length"
+
+        def leave() -> None:
+            for _ in range(5):
+                stream = self.constrained({"regex": "[a-z ]{400,}"}, stream=True, max_tokens=1000)
+                next(iter(stream))
+                stream.close()
+
+        self.ask("cut by max_tokens", cut)
+        self.ask("clients that go away", leave)
+
+    def failures(self) -> None:
+        for bad in BAD:
+            (field,) = bad.constraint
+            self.refused(f"bad {field}: {bad.message}", lambda bad=bad: self.constrained(bad.constraint), bad.message)
+        tag: Any = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": {"type": "strin"}}}
+        self.refused("bad structural_tag in response_format", lambda: self.complete(response_format=tag), "/type")
+        self.refused(
+            "a special token that is missing", lambda: self.constrained(IN_THE_ENGINE.constraint), IN_THE_ENGINE.message
+        )
+        self.refused("LimitError in the middle", lambda: self.constrained({"grammar": hard_grammar()}), status=500)
+
+    def together(self) -> None:
+        """Ask hundreds of mixed questions at the same time, with failing ones among them."""
+        source = random_cases(2)
+        cases = [next(source) for _ in range(200)]
+        counts: Counter[str] = Counter()
+
+        def one(index: int) -> None:
+            if index % 50 == 25:
+                with suppress(openai.InternalServerError):
+                    self.constrained({"grammar": hard_grammar(1 + index)})
+                    self.faults.append("no LimitError")
+            if index % 20 == 10:
+                with suppress(openai.BadRequestError):
+                    self.constrained(random.choice(BAD).constraint)
+                    self.faults.append("not refused")
+            case = cases[index]
+            (choice,) = self.constrained(case.constraint).choices
+            counts[choice.finish_reason] += 1
+            if choice.finish_reason == "stop":
+                try:
+                    case.check(choice.message.content or "")
+                except Exception as error:
+                    raise AssertionError(f"{case}: {choice.message}") from error
+
+        def all_of_them() -> str:
+            with ThreadPoolExecutor(16) as pool:
+                list(pool.map(one, range(len(cases))))
+            assert counts["stop"] > len(cases) * 0.8, counts
+            return f"ok, {dict(counts)}"
+
+        self.ask("200 mixed requests, 16 at a time", all_of_them)
+
+
+class Reasoning(Questions):
+    """The same questions. The answers follow reasoning."""
+
+    def all(self) -> None:
+        def reasoned() -> str:
+            answer = self.complete(response_format=SCHEMA_FORMAT)
+            is_weather(self.text(answer))
+            message = answer.choices[0].message
+            reasoning = getattr(message, "reasoning", None) or getattr(message, "reasoning_content", None)
+            assert reasoning
+            return "ok"
+
+        self.ask("reasoning before a document", reasoned)
+        super().all()
+
+
+def void(_: object) -> None:
+    pass
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["serve"]:
+        from integration.vllm.engine import allow_asynchronous_scheduling
+        from vllm.entrypoints.cli.main import main as run
+
+        if "--async-scheduling" in sys.argv:
+            allow_asynchronous_scheduling()
+        sys.argv[0] = "vllm"
+        run()
+        return 0
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--log", default="vllm-serve.log", help="the file for what the server prints")
+    parser.add_argument("--async", dest="asynchronous", action="store_true")
+    options = parser.parse_args()
+    with server(options.model, options.log, options.asynchronous) as address:
+        questions = (Reasoning if options.asynchronous else Questions)(address)
+        questions.all()
+    print(json.dumps({"mode": "serve", "results": questions.results, "faults": questions.faults}))
+    return bool(questions.faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
