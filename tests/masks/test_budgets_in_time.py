@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from masks.test_deadlines import HARD, SECONDS, slow_first_mask, stopped_walks
 
 from earleymask import (
     BatchError,
@@ -25,6 +24,7 @@ from earleymask import (
     fill_bitmasks,
 )
 from support import vocabularies
+from support.in_time import HARD, SECONDS, slow_first_mask, stopped_walks
 from support.mask_paths import all_strings, filled, go_on
 from support.strategies import make_grammar
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -16,54 +16,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
-from earleymask.earley import Engine, Regexes
-from earleymask.earley._meter import fail_checks, tick
-from earleymask.earley._partial import Partial, set_most_nodes
+from earleymask.earley._meter import fail_checks
+from earleymask.earley._partial import Partial
 from earleymask.trie._build import is_debug
 from earleymask.trie._memory import run_out
 from support import vocabularies
-from support.grammar_texts import GRAMMARS
+from support.in_time import AMBIGUOUS, HARD, SECONDS, slow_first_mask, stopped_walks
 from support.mask_paths import all_strings, cut, filled, go_on, walked
 from support.strategies import make_grammar
-
-AMBIGUOUS = """
-start: start start start | start start | start "+" start | "(" start ")" | A | B | [A] B
-A: /[a-z]+/
-B: /[a-m]+x?/
-"""
-
-PATTERNS = {
-    "type": "object",
-    "properties": {
-        f"key{i}": {"type": "string", "pattern": f"^[a-{chr(104 + i % 12)}]{{{i % 5},{40 + i}}}[^x{i % 10}]*({i}|end)$"}
-        for i in range(40)
-    },
-    "required": ["key7"],
-    "additionalProperties": {"type": "string", "maxLength": 37},
-}
-
-UNIQUE = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {"id": {"type": "integer"}, "n": {"type": "string", "pattern": "^[a-f]{2,30}$"}},
-    },
-    "uniqueItems": True,
-}
-
-HARD: dict[str, Callable[[], Grammar]] = {
-    "ambiguous": lambda: Grammar.from_lark(AMBIGUOUS),
-    "patterns": lambda: Grammar.from_json_schema(PATTERNS),
-    "any order": lambda: Grammar.from_json_schema(PATTERNS, property_order="any"),
-    "unique": lambda: Grammar.from_json_schema(UNIQUE),
-    "unique numbers": lambda: Grammar.from_json_schema(
-        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
-    ),
-    "words": lambda: Grammar.from_regex(r"([a-z]{3,9}(?<!the)[ .,]|\w{2,40}=\d{1,20};|[^;]{5,90}!)*"),
-    "lookaheads": lambda: Grammar.from_regex(r"(\b\w+\b(?! no)[^!]*!|[a-z ]+(?=[.]).)*"),
-    **{name: (lambda text=text: Grammar.from_lark(text)) for name, text in GRAMMARS.items()},
-}
-SECONDS = [0, 0.0001, 0.0005, 0.001, 0.003, 0.01]
 
 
 def partial(matcher: Matcher, seconds: float, n_tries: int = 50) -> tuple[npt.NDArray[np.bool_], bool]:
@@ -137,16 +97,6 @@ def test_partial_masks_of_random_grammars(rng: Random) -> None:
         if not go_on(twin, rng, exact):
             break
         assert matcher.accept(twin.tokens[-1])
-
-
-@contextmanager
-def stopped_walks(n_nodes: int) -> Iterator[None]:
-    """Let each walk of a mask that is due stop after so many nodes."""
-    before = set_most_nodes(n_nodes)
-    try:
-        yield
-    finally:
-        set_most_nodes(before)
 
 
 @pytest.mark.parametrize("n_nodes", [1, 2, 3, 7, 50])
@@ -297,30 +247,6 @@ def test_what_is_no_time(seconds: float) -> None:
         matcher.fill_bitmask(row, seconds="1")  # type: ignore[arg-type]
     assert (row == 7).all()
     assert matcher.fill_bitmask(row, seconds=float("inf")) is True
-
-
-def slow_first_mask(seconds: float, limits: Limits) -> tuple[Any, list[int]]:
-    """Return a grammar whose first step makes a rule for so long, and a list that gets an item each time."""
-    engine, begun = Engine(Regexes()), list[int]()
-    engine.set_limits(limits)
-
-    def expand() -> list[list[int]]:
-        begun.append(1)
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            tick()
-        return [[engine.add_terminal("b", engine.regexes.literal(b"b"))]]
-
-    start = engine.add_nonterminal("start")
-    letter = engine.add_terminal("a", engine.regexes.literal(b"a"))
-    engine.add_production(start, [letter, letter, engine.add_lazy("x", expand)])
-    engine.finish(start)
-
-    class WithEngine:
-        def __init__(self) -> None:
-            self.engine = engine
-
-    return WithEngine(), begun
 
 
 def test_nothing_is_found_in_time() -> None:
