@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -256,12 +256,12 @@ class Server:
         for token, _ in request.sampling.bias:
             if token >= self.vocabulary.size:
                 raise bad(f"logit_bias: there is no token {token}", "logit_bias")
-        prompt = self.prompts.ids(
-            request.messages, shown_tools(_json(request.tools_text().definitions.encode() or b"[]", float))
-        )
+        tools = request.tools_text()
+        shown = shown_tools(json.loads(tools.definitions)) if tools.definitions else []
+        prompt = self.prompts.ids(request.messages, shown)
         left = self._left(request, len(prompt))
         began = time.perf_counter()
-        matcher = self.grammars.matcher(request.tools_text(), request.answer)
+        matcher = self.grammars.matcher(tools, request.answer)
         if matcher is not None and request.fits:
             try:
                 needed = matcher.tokens_to_finish()
@@ -339,10 +339,8 @@ class Run:
         """Return a function with which the engine's thread gives the pieces of an answer to this loop."""
 
         def deliver(piece: Piece) -> None:
-            try:
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits for the piece
                 loop.call_soon_threadsafe(self._queue.put_nowait, (index, piece))
-            except RuntimeError:  # the loop is closed, so nobody waits for the piece
-                pass
 
         return deliver
 
@@ -427,14 +425,14 @@ async def _disconnect(http: HttpRequest) -> None:
         pass
 
 
-def _json(data: bytes, real: Callable[[str], Any] = Decimal) -> Any:
+def _json(data: bytes) -> Any:
     """Return the value of a JSON text; numbers with a fraction or an exponent as decimals, which lose nothing."""
 
     def refused(name: str) -> Any:
         raise ValueError(f"{name} is no JSON")
 
     try:
-        return json.loads(data, parse_float=real, parse_constant=refused)
+        return json.loads(data, parse_float=Decimal, parse_constant=refused)
     except RecursionError:
         raise bad("the body is nested too deeply", None, "invalid_json") from None
     except ValueError as error:  # malformed, no UTF-8, or an integer of thousands of digits

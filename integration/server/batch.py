@@ -24,6 +24,9 @@ from ..generation import cache_name
 Layers = list[tuple[torch.Tensor, torch.Tensor]]
 """Keys and values of each layer: shape `(rows, heads, columns, width)`."""
 
+ATTENTION = {"full_attention", "sliding_attention"}
+"""The kinds of layers that can be served. Recurrent ones have no columns that a mask could hide."""
+
 
 class Rows:
     """Some rows, and what the model has read of them: its keys and values, and how many tokens each row has."""
@@ -51,19 +54,16 @@ class Rows:
         if len(all_rows) == 1:
             return all_rows[0]
         width = max((rows.n_columns for rows in all_rows), default=0)
-        layers = [
-            (
-                torch.cat([_padded(keys, width) for keys, _ in layer]),
-                torch.cat([_padded(each, width) for _, each in layer]),
-            )
-            for layer in zip(*[rows.layers for rows in all_rows], strict=True)
-        ]
+        layers = []
+        for layer in zip(*[rows.layers for rows in all_rows], strict=True):
+            keys, values = zip(*layer, strict=True)
+            layers.append((_cat(keys, width), _cat(values, width)))
         return Rows(layers, [length for rows in all_rows for length in rows.lengths])
 
 
-def _padded(values: torch.Tensor, width: int) -> torch.Tensor:
-    """Add empty columns at the left."""
-    return torch.nn.functional.pad(values, (0, 0, width - values.shape[2], 0))
+def _cat(some: Sequence[torch.Tensor], width: int) -> torch.Tensor:
+    """Return all rows, with empty columns at the left of those that have fewer."""
+    return torch.cat([torch.nn.functional.pad(each, (0, 0, width - each.shape[2], 0)) for each in some])
 
 
 def _layer(keys: torch.Tensor, values: torch.Tensor) -> DynamicLayer:
@@ -81,16 +81,12 @@ class Model:
     """
 
     def __init__(self, model: Any) -> None:
-        kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or [])
         parameters = inspect.signature(model.forward).parameters
-        if "position_ids" not in parameters or kinds - {
-            "full_attention",
-            "sliding_attention",
-        }:
-            layers = f"layers of the kinds {', '.join(sorted(kinds))}" if kinds else "no position_ids"
-            raise ValueError(
-                f"{type(model).__name__} has {layers}; served are models with full or sliding attention alone"
-            )
+        if "position_ids" not in parameters:
+            raise ValueError(f"{type(model).__name__} cannot be served: its forward takes no position_ids")
+        others = set(getattr(model.config.get_text_config(), "layer_types", None) or []) - ATTENTION
+        if others:
+            raise ValueError(f"{type(model).__name__} cannot be served: it has layers of {', '.join(sorted(others))}")
         self.model = model
         self.device = model.device
         self._cache_name = cache_name(model)

@@ -19,7 +19,7 @@ from ...grammar.tools.definitions import read_choice, read_tools
 from ...grammar.tools.style import Style, find
 from ...pool import MatcherPool
 from ...trie import Vocabulary
-from .errors import ApiError, bad, of_grammar
+from .errors import bad, of_grammar
 from .fields import Fields, texts
 
 MiB = 1 << 20
@@ -191,13 +191,11 @@ class Grammars:
         """Refuse an answer beside calls if its text might begin as a call does."""
         trigger = self.style.triggers[0].lstrip()
         if answer.kind != "json_schema" or trigger[:1] in _JSON_STARTS or self.style.layout != "free":
-            raise ApiError(
-                400,
-                f"with tool_choice 'auto', {answer.param} cannot be enforced: in the style {self.style.name!r} an answer "
-                "may read as a call. Use tool_choice 'none' or 'required'",
-                answer.param,
-                "cannot_be_enforced",
+            message = (
+                f"{answer.param} cannot be enforced with tool_choice 'auto': in the style {self.style.name!r} it "
+                "might read as a call. Use 'none' or 'required'"
             )
+            raise bad(message, answer.param, "cannot_be_enforced")
 
     def _of_answer(self, answer: Constraint) -> Grammar:
         kind, text, _, options = answer

@@ -87,7 +87,7 @@ class Responses:
         yield self._event("response.failed", response=response)
 
     def _open_message(self) -> Iterator[str]:
-        item = {
+        item: dict[str, Any] = {
             "id": f"msg_{uuid4().hex}",
             "type": "message",
             "role": "assistant",
