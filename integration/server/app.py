@@ -348,10 +348,12 @@ class Run:
         """Return the result of something that is waited for while the client is there and the time is not over."""
         task = asyncio.ensure_future(work)
         left = self.server.options.request_seconds - (time.perf_counter() - self._began)
-        await asyncio.wait([task, self._gone], timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        task.cancel()
+        try:
+            await asyncio.wait([task, self._gone], timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+        finally:
+            task.cancel()
         if self._gone.done():
             self.server.metrics.add("earleymask_disconnects_total")
             raise ApiError(499, "the client has gone away", code="disconnected")

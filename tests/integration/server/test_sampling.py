@@ -59,7 +59,9 @@ def test_log_probabilities_are_those_at_temperature_one_of_allowed_tokens() -> N
 
 
 def test_biases_and_penalties() -> None:
-    sampler = Sampler(Sampling(temperature=0.0, frequency_penalty=0.3, presence_penalty=0.5, bias=((0, 0.5), (4, -1.0))))
+    sampler = Sampler(
+        Sampling(temperature=0.0, frequency_penalty=0.3, presence_penalty=0.5, bias=((0, 0.5), (4, -1.0)))
+    )
     found = []
     for _ in range(5):
         scores = torch.tensor(SCORES)

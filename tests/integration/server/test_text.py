@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from earleymask import Vocabulary  # noqa: E402
-from earleymask.integration.server.sampling import Chosen  # noqa: E402
-from earleymask.integration.server.text import Text  # noqa: E402
+from earleymask import Vocabulary
+from earleymask.integration.server.sampling import Chosen
+from earleymask.integration.server.text import Text
 
 
 def twin(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
