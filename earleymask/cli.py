@@ -191,6 +191,7 @@ def _add_serve(commands: Any) -> None:
         metavar="STYLE",
         help="how the model writes tool calls (default: as its chat template looks)",
     )
+    serve.add_argument("--quiet", action="store_true", help="log warnings and errors alone")
     serve.add_argument("--chat-template", metavar="FILE", help="a template in place of the tokenizer's")
     serve.add_argument(
         "--slots", type=_positive, default=8, metavar="N", help="answers generated at once (default: %(default)s)"
@@ -208,7 +209,7 @@ def _add_serve(commands: Any) -> None:
     serve.add_argument(
         "--max-body",
         type=_positive,
-        default=4 << 20,
+        default=1 << 20,
         metavar="N",
         help="most bytes of a body (default: %(default)s)",
     )

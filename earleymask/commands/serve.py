@@ -24,7 +24,8 @@ def run(given: argparse.Namespace) -> int:
         from ..integration.server.app import Options, create_app
     except ImportError as error:
         raise CommandError(f"{error}; run pip install 'earleymask[serve]'") from None
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
+    level = logging.WARNING if given.quiet else logging.INFO
+    logging.basicConfig(level=level, format="%(levelname)s: %(message)s")
     options = Options(
         name=given.name or given.model,
         style=given.tool_style,
@@ -39,5 +40,5 @@ def run(given: argparse.Namespace) -> int:
         app = create_app(model, tokenizer, options)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    uvicorn.run(app, host=given.host, port=given.port, timeout_graceful_shutdown=5)
+    uvicorn.run(app, host=given.host, port=given.port, log_level=level, timeout_graceful_shutdown=5)
     return EXIT_OK

@@ -25,11 +25,12 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ...earley import Limits
 from ...errors import EarleymaskError
 from ...prepare import prepare
 from ..vocabularies import model_vocabulary
 from .chat import Chat
-from .constraints import Grammars
+from .constraints import LIMITS, Grammars
 from .conversation import Prompts, shown_tools
 from .engine import Answer, Engine, Piece
 from .errors import ApiError, bad, of_grammar, ours
@@ -64,6 +65,7 @@ class Options:
         max_length: the most tokens of a prompt and its answer; None: as many as the model can read.
         body_bytes: the most bytes of a body.
         request_seconds: the longest time that a request may take.
+        limits: bounds on the grammar of a request.
     """
 
     name: str = "model"
@@ -72,8 +74,9 @@ class Options:
     slots: int = 8
     queue: int = 64
     max_length: int | None = None
-    body_bytes: int = 4 << 20
+    body_bytes: int = 1 << 20
     request_seconds: float = 600.0
+    limits: Limits = LIMITS
 
 
 def create_app(model: Any, tokenizer: Any, options: Options | None = None) -> Starlette:
@@ -98,7 +101,7 @@ class Server:
         self.vocabulary = model_vocabulary(model, tokenizer)
         style = options.style or guessed_style(str(tokenizer.chat_template))
         log.info("tool calls are written in the style %s", style)
-        self.grammars = Grammars(self.vocabulary, style)
+        self.grammars = Grammars(self.vocabulary, style, options.limits)
         self.metrics = Metrics()
         self.engine = Engine(model, self.vocabulary, options.slots, self.metrics)
         longest = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 1 << 20

@@ -28,8 +28,8 @@ LIMITS = Limits(
     load_bytes=64 * MiB,
     grammar_bytes=16 * MiB,
     matcher_bytes=16 * MiB,
-    load_seconds=1.0,
-    seconds=1.0,
+    load_seconds=0.5,
+    seconds=0.5,
 )
 """Bounds on the grammars of strangers. What is learned about one of them takes some MiB at most; the pool holds dozens
 of them."""

@@ -26,7 +26,7 @@ import torch
 from ...applying import apply_bitmask
 from ...bitmask import allocate_bitmask
 from ...earley import Matcher
-from ...errors import EarleymaskError
+from ...errors import EarleymaskError, LimitError
 from ...trie import Vocabulary
 from .batch import Model, Rows
 from .errors import ApiError, of_grammar, ours
@@ -38,6 +38,10 @@ GRACE = 0.002
 """Seconds for which a pass waits for masks that are not made yet. Most masks take some microseconds."""
 LOOK = 0.005
 """Seconds after which the engine looks again whether there is something to do, while it waits for masks alone."""
+
+MASK_SECONDS, MASK_SECONDS_OF_TOKEN = 2.0, 0.002
+"""Processor time that the masks of an answer may take in all: so much, and so much more for each of its tokens. Most
+answers need some milliseconds. `Limits.seconds` bounds a single mask, but an answer has thousands."""
 
 Finish = Literal["stop", "length"]
 log = logging.getLogger("earleymask.server")
@@ -74,6 +78,7 @@ class Answer:
         fits: whether its grammar is followed so that it ends within these.
         deliver: takes its pieces, in the engine's thread.
         n_tokens: how many tokens it has.
+        mask_seconds: processor time that its masks have taken.
         is_cancelled: whether nobody waits for it any more.
     """
 
@@ -87,6 +92,7 @@ class Answer:
     deliver: Callable[[Piece], None]
     n_tokens: int = 0
     is_cancelled: bool = False
+    mask_seconds: float = 0.0
     # While it has a slot. Either it is a row of the batch and `token` is to be read next, or it has `scores` and waits
     # for its mask, which `job` makes; `rows` is its part of the cache when it is outside of the batch.
     token: int = -1
@@ -99,11 +105,17 @@ class Answer:
         """Accept the token that was chosen, and make the mask after it."""
         if self.matcher is None:
             return
+        began = time.thread_time()
         if token is not None and not self.matcher.accept(token):
             raise AssertionError("this is a bug in earleymask: a token of its own mask is not accepted")
         if self.is_cancelled:
             return
         self.matcher.fill_bitmask(self.mask, remaining=self.left if self.fits else None)
+        self.mask_seconds += time.thread_time() - began
+        if self.mask_seconds > MASK_SECONDS + MASK_SECONDS_OF_TOKEN * self.n_tokens:
+            raise LimitError(
+                f"the masks of {self.n_tokens} tokens took {self.mask_seconds:.1f} s; simplify the grammar"
+            )
         if not self.mask.any():
             raise EarleymaskError("the model's vocabulary has no token for what the grammar demands here")
 

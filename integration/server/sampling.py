@@ -7,6 +7,7 @@ on which rows are in the batch; only the rounding of the model's scores may.
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -69,9 +70,10 @@ class Sampler:
 
     def choose(self, scores: torch.Tensor) -> Chosen:
         """Choose among the finite scores of this row: float32, masked. Raises ValueError if there are none, or NaN."""
-        token = int(self._index(scores))
-        if not bool(scores[token].isfinite()):
+        best = int(scores.argmax())
+        if not math.isfinite(float(scores[best])):
             raise ValueError("the model gave no finite score to any allowed token")
+        token = best if self.sampling.temperature == 0 else self._sample(scores, best)
         if self.sampling.frequency_penalty or self.sampling.presence_penalty:
             self.counts[token] = self.counts.get(token, 0) + 1
         n = self.sampling.n_alternatives
@@ -83,17 +85,18 @@ class Sampler:
         listed = tuple([pair for pair in pairs if pair[1] > -torch.inf])
         return Chosen(token, float(logprobs[token]), listed)
 
-    def _index(self, scores: torch.Tensor) -> torch.Tensor:
-        temperature = self.sampling.temperature
-        best = scores.argmax()
-        if temperature == 0 or not bool(scores[best].isfinite()):
-            return best
+    def _sample(self, scores: torch.Tensor, best: int) -> int:
+        """Return a token at random; `best` is the most probable one."""
         # The highest score becomes 0 first, so that no quotient is too large.
-        probabilities = torch.softmax((scores.double() - scores[best].double()) / temperature, dim=-1)
-        ordered, ids = probabilities.sort(descending=True, stable=True)
-        sums = ordered.cumsum(dim=-1)
-        # A token stays if those before it have less than `top_p`; the first one always does.
-        n = int(((sums - ordered < self.sampling.top_p) & (ordered > 0)).sum())
-        sums = sums[: max(n, 1)]
-        at = (sums <= self._random.random() * sums[-1]).sum()
-        return ids[at.clamp(max=len(sums) - 1)]
+        probabilities = torch.softmax((scores - scores[best]).double() / self.sampling.temperature, dim=-1)
+        ids = None
+        if self.sampling.top_p < 1:
+            probabilities, ids = probabilities.sort(descending=True, stable=True)
+        sums = probabilities.cumsum(dim=-1)
+        if ids is not None:
+            # A token stays if those before it have less than `top_p`; the first one always does.
+            sums = sums[: max(int((sums - probabilities < self.sampling.top_p).sum()), 1)]
+        at = int(torch.searchsorted(sums, self._random.random() * float(sums[-1]), right=True))
+        if at == len(sums) or not float(probabilities[at]):  # by the rounding of sums
+            return best
+        return at if ids is None else int(ids[at])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .tiny_model import tiny_tokenizer
+from support.tiny_model import tiny_tokenizer
 
 TEMPLATE = (
     "{% for message in messages %}{{ message.role }}: {{ message.content }}"
