@@ -161,13 +161,13 @@ class Grammars:
     def _grammar(self, tools: Tools, answer: Constraint | None) -> Grammar:
         if not tools.definitions:
             assert answer is not None
-            return self._of_answer(answer)
+            return grammar_of(answer, self.vocabulary, self.limits)
         definitions, choice = _definitions(tools), json.loads(tools.choice)
         mode = read_choice(choice, read_tools(definitions)).mode
         if answer is None or mode in ("required", "named"):
             return self._of_tools(tools, choice)
         if mode == "none":
-            return self._of_answer(answer)
+            return grammar_of(answer, self.vocabulary, self.limits)
         self._check_distinct(answer)
         if isinstance(choice, dict):
             inner = choice.get("allowed_tools", choice)
@@ -175,7 +175,9 @@ class Grammars:
         else:
             choice = "required"
         calls = self._of_tools(tools, choice)
-        return Grammar.union(calls, self._of_answer(answer), vocabulary=self.vocabulary, limits=self.limits)
+        return Grammar.union(
+            calls, grammar_of(answer, self.vocabulary, self.limits), vocabulary=self.vocabulary, limits=self.limits
+        )
 
     def _of_tools(self, tools: Tools, choice: Any) -> Grammar:
         return Grammar.from_tools(
@@ -197,23 +199,24 @@ class Grammars:
             )
             raise bad(message, answer.param, "cannot_be_enforced")
 
-    def _of_answer(self, answer: Constraint) -> Grammar:
-        kind, text, _, options = answer
-        limits = self.limits
-        if kind == "json_schema":
-            return Grammar.from_json_schema(text, limits=limits, **dict(options))
-        if kind == "structural_tag":
-            return Grammar.from_structural_tag(text, self.vocabulary, limits=limits, **dict(options))
-        if kind == "regex":
-            return Grammar.from_regex(text, limits=limits)
-        if kind == "choice":
-            return Grammar.from_choices(json.loads(text), limits=limits)
-        try:
-            return Grammar.from_lark(text, limits=limits)
-        except GrammarError:
-            if not is_gbnf(text):
-                raise
-        return Grammar.from_gbnf(text, limits=limits)
+
+def grammar_of(answer: Constraint, vocabulary: Vocabulary | None = None, limits: Limits = LIMITS) -> Grammar:
+    """Return the grammar of an answer."""
+    kind, text, _, options = answer
+    if kind == "json_schema":
+        return Grammar.from_json_schema(text, limits=limits, **dict(options))
+    if kind == "structural_tag":
+        return Grammar.from_structural_tag(text, vocabulary, limits=limits, **dict(options))
+    if kind == "regex":
+        return Grammar.from_regex(text, limits=limits)
+    if kind == "choice":
+        return Grammar.from_choices(json.loads(text), limits=limits)
+    try:
+        return Grammar.from_lark(text, limits=limits)
+    except GrammarError:
+        if not is_gbnf(text):
+            raise
+    return Grammar.from_gbnf(text, limits=limits)
 
 
 def _definitions(tools: Tools) -> Any:
