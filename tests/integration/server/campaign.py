@@ -39,6 +39,7 @@ from support.tool_requests import object_schema, random_schema
 MESSAGES = [{"role": "user", "content": "hi"}]
 NAME = "tiny"
 MOST = 300
+LETTERS = "abcdefghijklmnopqrstuvwx"
 AMBIGUOUS = 'start: r0 "!"\n' + "\n".join(
     f'r{i}: r{(7 * i + 1) % 700} r{(3 * i + 2) % 700} | r{(5 * i + 3) % 700} | "a"' for i in range(700)
 )
@@ -48,7 +49,7 @@ AMBIGUOUS = 'start: r0 "!"\n' + "\n".join(
 def hostile(rng: random.Random) -> dict[str, Any]:
     """Return `structured_outputs` with a grammar that costs much."""
     number = rng.randrange(10**6)
-    patterns = {f"a.{{{i}}}b{number}$": {"type": "string"} for i in range(3, rng.randint(6, 16))}
+    patterns = {f"a.{{{i}}}$": {"type": "string"} for i in range(3, rng.randint(6, 20))}
     counted = [f"A{i}: /[a-z]{{{i},}}/" for i in range(60)]
     chain = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(20_000)}
     objects = [{"properties": {f"k{i}": {"type": "string"}}, "required": [f"k{i}"]} for i in range(60)]
@@ -57,9 +58,26 @@ def hostile(rng: random.Random) -> dict[str, Any]:
             {"grammar": f"{AMBIGUOUS}\n// {number}"},
             {"regex": "((a{900}b?){900}){900}" + str(number)},
             {"regex": f"(?:(?:[a-z]*[a-y]?)*{number}?){{3,80}}!"},
-            {"json": {"patternProperties": patterns}},
-            {"json": {"allOf": [{"required": [f"k{number + i}"]} for i in range(150)], "minProperties": 200}},
-            {"json": {"allOf": [{"pattern": f"{letter}{number % 10}"} for letter in "abcdefghijklmnopqrstuvwx"]}},
+            {"json": {"type": "object", "patternProperties": patterns, "minProperties": 3, "title": str(number)}},
+            {
+                "json": {
+                    "type": "object",
+                    "patternProperties": {f"{letter}.*{number}": {} for letter in LETTERS},
+                    "minProperties": 3,
+                }
+            },
+            {"json": {"oneOf": objects * 3, "title": str(number)}},
+            {"grammar": "a" * rng.randint(10, 100_000)},
+            {"regex": "(" * 300 + str(number) + ")" * 300},
+            {"grammar": f"start: s\ns: A s A |\nA: /[a-z]+/\n// {number}"},
+            {
+                "json": {
+                    "type": "object",
+                    "allOf": [{"required": [f"k{number + i}"]} for i in range(150)],
+                    "minProperties": 200,
+                }
+            },
+            {"json": {"type": "string", "allOf": [{"pattern": f"{letter}{number % 10}"} for letter in LETTERS]}},
             {"json": {"enum": [[number, i] for i in range(20_000)]}},
             {"json": {"$defs": {**chain, "d20000": {"const": number}}, "$ref": "#/$defs/d0"}},
             {"json": {"oneOf": objects, "title": str(number)}},
