@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -172,6 +173,8 @@ class Engine:
         if answer.matcher is not None:
             answer.matcher.cancel()
         with self._changed:
+            with suppress(ValueError):
+                self._waiting.remove(answer)
             self._changed.notify()
 
     def counts(self) -> tuple[int, int]:
@@ -207,14 +210,13 @@ class Engine:
             self.metrics.observe("earleymask_step_overhead_seconds", time.perf_counter() - began)
 
     def _admit(self) -> None:
-        """Give free slots to answers that wait, and read their prompts."""
-        while len(self._live) < self.slots:
+        """Give free slots to answers that wait, and read their prompts: one at a time if others are being generated."""
+        n_others = len(self._live)
+        while len(self._live) < min(self.slots, n_others + 1 if n_others else self.slots):
             with self._changed:
                 if not self._waiting:
                     return
                 answer = self._waiting.popleft()
-            if answer.is_cancelled:
-                continue
             self._live.append(answer)
             answer.mask = allocate_bitmask(1, self.vocabulary)[0]
             answer.job = self._makers.submit(answer.make_mask, None)

@@ -293,6 +293,7 @@ class Campaign:
                     print(f"{n_done} requests, {memory[-1]} MB", flush=True)
 
         await asyncio.gather(*[work() for _ in range(at_once)])
+        await self.client.close()
         return memory
 
     async def besiege(self, seconds: float, n_streams: int, attackers: int) -> None:
@@ -312,6 +313,7 @@ class Campaign:
                 await self.attack(rng)
 
         await asyncio.gather(*[stream() for _ in range(n_streams)], *[attack() for _ in range(attackers)])
+        await self.client.close()
 
 
 def resident(pid: int) -> int:
