@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -50,6 +52,12 @@ def test_a_grammar_becomes_fields(grammar: Any, expected: dict[str, Any]) -> Non
 def test_a_grammar_that_the_fields_cannot_say_is_refused(grammar: Grammar) -> None:
     with pytest.raises((ValueError, GrammarError)):
         extra_body(grammar)
+
+
+def test_no_framework_is_imported() -> None:
+    program = "import sys, earleymask.integration.openai; print(*{'torch', 'starlette', 'openai'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ""
 
 
 def test_a_function_becomes_a_custom_tool() -> None:

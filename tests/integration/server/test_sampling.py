@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from earleymask.integration.server.sampling import Sampler, Sampling  # noqa: E402
+from earleymask.integration.server.sampling import Sampler, Sampling, _nucleus  # noqa: E402
 
 SCORES = [2.0, -math.inf, 1.0, 0.0, 3.0, -math.inf, -1.0]
 N = 4_000
@@ -34,6 +34,21 @@ def test_the_frequencies_are_the_probabilities(temperature: float, top_p: float)
     assert set(found) == set(expected)
     for token, probability in expected.items():
         assert abs(found[token] / N - probability) < 4 * math.sqrt(probability * (1 - probability) / N) + 1e-9
+
+
+@pytest.mark.parametrize("top_p", [0.0, 0.3, 0.9, 0.999])
+def test_the_tokens_of_top_p_are_those_of_a_whole_sort(top_p: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    for width, spread in ((10, 1.0), (3000, 0.1), (3000, 8.0)):
+        probabilities = torch.softmax(torch.randn(width, generator=generator) * spread, dim=-1)
+        kept, total = [], 0.0
+        for probability, place in sorted(zip(probabilities.tolist(), range(width), strict=True), reverse=True):
+            if kept and total >= top_p:
+                break
+            kept.append(place)
+            total += probability
+        found, order = _nucleus(probabilities, top_p)
+        assert order.tolist() == kept and found.tolist() == probabilities[order].tolist()
 
 
 def test_temperature_zero_takes_the_most_probable_token() -> None:
