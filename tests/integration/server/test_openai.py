@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import random
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -432,6 +435,17 @@ def test_other_errors(client: Any, address: str) -> None:
     assert 'earleymask_requests_total{endpoint="responses",status="400"}' in metrics
     for line in metrics.splitlines():
         assert re.fullmatch(r"# (HELP|TYPE) .*|\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [0-9.e+-]+", line), line
+
+
+def test_random_requests(address: str) -> None:
+    """A slice of `campaign`: random schemas, grammars and tools, clients that leave, hostile grammars."""
+    from support.openai_requests import Campaign
+
+    seed = random.randrange(10**6)
+    campaign = Campaign(address, seed)
+    asyncio.run(campaign.run(40, 4, os.getpid()))
+    assert not campaign.wrong, f"seed {seed}"
+    assert sum(campaign.counts.values()) >= 40
 
 
 def test_answers_follow_the_masks_of_a_matcher(client: Any) -> None:
