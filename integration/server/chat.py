@@ -28,10 +28,11 @@ class Chat:
         """Return the completion."""
         choices = []
         for index, message in enumerate(self.messages):
-            content = message.content if message.content or not message.calls else None
+            calls = message.counted_calls()
+            content = message.content if message.content or not calls else None
             said: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-            if message.calls:
-                said["tool_calls"] = [_whole_call(call) for call in message.calls]
+            if calls:
+                said["tool_calls"] = [_whole_call(call) for call in calls]
             choices.append(
                 {
                     "index": index,

@@ -28,7 +28,7 @@ class Message:
 
     Attributes:
         content: the answer without its calls.
-        calls: the calls.
+        calls: the calls, also one that breaks off.
         entries: log probabilities of the tokens of the content.
         finish: why it ended, in the words of chat completions; None while it goes on.
         n_tokens: how many tokens it has.
@@ -46,6 +46,11 @@ class Message:
         self._call = style.triggers[0].lstrip()[:1]
         self._held = ""
 
+    def counted_calls(self) -> list[Call]:
+        """Return the calls of a message that has ended: a call that a stop string has cut is none. One that was cut
+        for its length is one, as in OpenAI's API, where `finish_reason` tells clients."""
+        return [call for call in self.calls if call.is_complete or self.finish == "length"]
+
     def add(self, piece: Piece) -> list[Event]:
         """Add a piece, and return what it has completed."""
         self.entries += piece.entries
@@ -55,9 +60,8 @@ class Message:
         for event in events:
             self._note(event)
         if piece.finish is not None:
-            if piece.finish == "stop":  # a call that a stop string has cut is none
-                self.calls = [call for call in self.calls if call.is_complete]
-            self.finish = "tool_calls" if self.calls and piece.finish == "stop" else piece.finish
+            has_calls = any(call.is_complete for call in self.calls)
+            self.finish = "tool_calls" if has_calls and piece.finish == "stop" else piece.finish
         return events
 
     def _events(self, text: str) -> list[Event]:

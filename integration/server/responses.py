@@ -75,7 +75,9 @@ class Responses:
                 yield from self._open_message()
             if self._output[-1]["type"] == "message":
                 self._output[-1]["content"][0]["logprobs"] += entries
-            yield from self._close("incomplete" if piece.finish == "length" else "completed")
+            # What is open is a message, or a call that was cut.
+            is_whole = piece.finish == "stop" and self._output[-1]["type"] == "message"
+            yield from self._close("completed" if is_whole else "incomplete")
 
     def end(self, n_prompt: int, n_tokens: int) -> Iterator[str]:
         response = self.whole(n_prompt, n_tokens)
