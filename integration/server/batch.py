@@ -68,16 +68,17 @@ def _cat(some: Sequence[torch.Tensor], width: int) -> torch.Tensor:
 
 def _layer(keys: torch.Tensor, values: torch.Tensor) -> DynamicLayer:
     layer = DynamicLayer()
-    layer.lazy_initialization(keys, values)
     layer.keys, layer.values = keys, values
+    layer.dtype, layer.device = keys.dtype, keys.device
+    layer.is_initialized = True
     return layer
 
 
 class Model:
     """A causal model that reads rows.
 
-    Raises ValueError for a model whose rows cannot be read together: one with recurrent layers, or without
-    `position_ids`.
+    Raises ValueError for a model whose rows cannot be read together: one with recurrent layers, without `position_ids`,
+    or with a cache of its own kind.
     """
 
     def __init__(self, model: Any) -> None:
@@ -91,6 +92,12 @@ class Model:
         self.device = model.device
         self._cache_name = cache_name(model)
         self._keeps_last = "logits_to_keep" in parameters
+        try:
+            with torch.inference_mode():
+                _, rows = self.read([0])
+                self.advance(rows, [0])
+        except Exception as error:  # models raise nearly any type for a cache that is not theirs
+            raise ValueError(f"{type(model).__name__} cannot be served: {error}") from error
 
     def read(self, prompt: Sequence[int]) -> tuple[torch.Tensor, Rows]:
         """Read a prompt. Return the scores after it, of shape `(1, logits)`, and its row."""

@@ -88,7 +88,8 @@ def test_a_client_that_leaves_a_stream_frees_its_slot(served: Served) -> None:
     for _ in range(3):
         with served.stream(ENDLESS) as response:
             assert response.status_code == 200
-            next(response.iter_lines())
+            lines = response.iter_lines()  # as long as it lives, the connection is open
+            next(lines)
             assert served.server.engine.counts()[0] == 1
     assert served.is_idle()
     assert served.server.metrics.value("earleymask_generated_tokens_total") < 3000
