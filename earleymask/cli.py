@@ -1,5 +1,5 @@
 """The command line: `earleymask demo`, `earleymask check GRAMMAR [TEXT]`, `earleymask schema FILE`, `earleymask
-generate --model PATH ...`.
+generate --model PATH ...`, `earleymask serve --model PATH`.
 
 This module parses the arguments, calls the command and shows its error. Results go to stdout. Errors go to stderr,
 without a traceback. Exit codes: 0, all is well; 1, the answer is no; 2, an error. Each command is a module of
@@ -16,6 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from . import __version__
 from .commands.shared import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, CommandError
@@ -155,7 +156,70 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument(
         "--beams", type=_positive, default=1, metavar="N", help="search with N beams (default: %(default)s)"
     )
+    _add_serve(commands)
     return parser
+
+
+def _add_serve(commands: Any) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="answer OpenAI's API with a transformers model, with a grammar for each request",
+        description="Answer OpenAI's chat completions and responses with a transformers model. Schemas, tools, custom "
+        "tools with a grammar and vLLM's structured_outputs are enforced, each request's own; what cannot be enforced "
+        "is refused. docs/openai_server.md describes it. Needs the extra `serve`.",
+    )
+    serve.add_argument("--model", metavar="PATH", required=True, help="a folder, or a name on the Hugging Face hub")
+    serve.add_argument("--name", metavar="NAME", help="what clients call the model (default: PATH)")
+    serve.add_argument("--device", default="cpu", help='such as "cuda" (default: %(default)s)')
+    serve.add_argument(
+        "--dtype",
+        choices=("auto", "float32", "bfloat16", "float16"),
+        default="auto",
+        help="the type of the weights (default: that of the model's files)",
+    )
+    serve.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="the address to listen at (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--port", type=_port, default=8000, metavar="N", help="the port to listen at (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--api-key", metavar="KEY", help="what clients must send (default: EARLEYMASK_API_KEY, or nothing)"
+    )
+    serve.add_argument(
+        "--tool-style",
+        metavar="STYLE",
+        help="how the model writes tool calls (default: as its chat template looks)",
+    )
+    serve.add_argument("--quiet", action="store_true", help="log warnings and errors alone")
+    serve.add_argument("--chat-template", metavar="FILE", help="a template in place of the tokenizer's")
+    serve.add_argument(
+        "--slots", type=_positive, default=8, metavar="N", help="answers generated at once (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--queue",
+        type=_positive,
+        default=64,
+        metavar="N",
+        help="answers that may wait (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--max-length", type=_positive, metavar="N", help="the most tokens of a prompt and its answer together"
+    )
+    serve.add_argument(
+        "--max-body",
+        type=_positive,
+        default=1 << 20,
+        metavar="N",
+        help="most bytes of a body (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--timeout",
+        type=_positive,
+        default=600,
+        metavar="N",
+        help="most seconds of a request (default: %(default)s)",
+    )
 
 
 def _add_grammars(parser: argparse.ArgumentParser, instead_of_a_file: argparse._ActionsContainer) -> None:
@@ -169,6 +233,10 @@ def _add_grammars(parser: argparse.ArgumentParser, instead_of_a_file: argparse._
 
 def _positive(text: str) -> int:
     return _whole_number(text, 1, None)
+
+
+def _port(text: str) -> int:
+    return _whole_number(text, 0, 65535)
 
 
 def _seed(text: str) -> int:

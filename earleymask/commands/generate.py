@@ -17,7 +17,7 @@ def run(given: argparse.Namespace) -> int:
     except UnicodeEncodeError as error:  # a surrogate, in place of a byte that Python could not decode
         raise CommandError(f"the prompt is not UTF-8: character {error.start + 1} is malformed") from None
     grammar = given_grammar(given)
-    model, tokenizer = _load(given.model)
+    model, tokenizer = load_model(given.model)
     import torch
 
     from ..integration.transformers import GrammarLogitsProcessor, model_vocabulary
@@ -57,8 +57,8 @@ def run(given: argparse.Namespace) -> int:
     return EXIT_NO
 
 
-def _load(path: str) -> tuple[Any, Any]:
-    """Load a model and its tokenizer."""
+def load_model(path: str, **options: Any) -> tuple[Any, Any]:
+    """Load a model and its tokenizer. `options` are those of `AutoModelForCausalLM.from_pretrained`."""
     if (os.path.isabs(path) or path.startswith(".")) and not os.path.isdir(path):
         # transformers would take the path for a name on the hub and complain about its characters.
         raise CommandError(f"cannot load the model {path!r}: there is no such folder")
@@ -68,7 +68,7 @@ def _load(path: str) -> tuple[Any, Any]:
         raise CommandError(f"{error}; run pip install 'earleymask[transformers]'") from None
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
-        model = AutoModelForCausalLM.from_pretrained(path)
+        model = AutoModelForCausalLM.from_pretrained(path, **options)
     except Exception as error:  # transformers raises nearly any type for a folder that it cannot read
         raise CommandError(f"cannot load the model {path!r}: {error}") from None
     return model.eval(), tokenizer

@@ -243,6 +243,7 @@ def test_hints_name_options_of_the_command_line(
             "cannot load the model '/nowhere': there is no such folder",
         ),
         (["generate", "--model", "m", "--grammar", "{list}", "--prompt", "a\udcff"], "character 2 is malformed"),
+        (["serve", "--model", "/nowhere"], "cannot load the model '/nowhere': there is no such folder"),
     ],
 )
 def test_errors_are_one_message_and_code_2(
@@ -285,6 +286,7 @@ GENERATE = ["generate", "--model", "m", "--grammar", "g", "--prompt", "x", "--sa
         (["demo", "--seed", "x"], "got 'x'"),
         (["demo", "--max-tokens", "1.5"], "must be a whole number from 1 up, got '1.5'"),
         ([*GENERATE, "--seed", "99999999999999999999999"], "must be a whole number from 0 to"),
+        (["serve", "--model", "m", "--port", "65536"], "must be a whole number from 0 to 65535"),
         *(([*GENERATE, "--temperature", value], "must be positive and finite") for value in ("nan", "inf", "0", "x")),
     ],
 )
@@ -381,6 +383,14 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     model.save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
+
+
+def test_serve_needs_its_extra(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, model_folder: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, _, err = run(capsys, "serve", "--model", model_folder)
+    assert code == 2 and "pip install 'earleymask[serve]'" in err
 
 
 @pytest.mark.parametrize("options", [[], ["--sample", "--seed", "3", "--temperature", "0.7"], ["--beams", "3"]])

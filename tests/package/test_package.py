@@ -73,7 +73,7 @@ CIRCLES_OF_TYPES = [
     "earley._likely earley._matcher earley.warming",
 ]
 # Frameworks that only adapters may know.
-FRAMEWORKS = {"torch", "transformers", "vllm", "sglang", "llama_cpp"}
+FRAMEWORKS = {"torch", "transformers", "vllm", "sglang", "llama_cpp", "starlette", "uvicorn"}
 
 
 def sources(folder: str) -> list[Path]:

@@ -1,0 +1,109 @@
+"""The shapes of chat completions: an object, or chunks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from .engine import Piece
+from .errors import ApiError
+from .parts import Call, Message
+from .requests import Request
+
+
+class Chat:
+    """One chat completion."""
+
+    def __init__(self, request: Request, messages: Sequence[Message]) -> None:
+        self.request = request
+        self.messages = messages
+        self.id = f"chatcmpl-{uuid4().hex}"
+        self.created = int(time.time())
+        self._begun: set[int] = set()
+
+    def whole(self, n_prompt: int, n_tokens: int) -> dict[str, Any]:
+        """Return the completion."""
+        choices = []
+        for index, message in enumerate(self.messages):
+            calls = message.counted_calls()
+            content = message.content if message.content or not calls else None
+            said: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+            if calls:
+                said["tool_calls"] = [_whole_call(call) for call in calls]
+            choices.append(
+                {
+                    "index": index,
+                    "message": said,
+                    "logprobs": self._logprobs(message.entries),
+                    "finish_reason": message.finish,
+                }
+            )
+        return {**self._head("chat.completion"), "choices": choices, "usage": _usage(n_prompt, n_tokens)}
+
+    def begin(self) -> Iterator[str]:
+        return iter(())
+
+    def piece(self, index: int, piece: Piece) -> Iterator[str]:
+        """Yield the chunks that a piece of an answer makes."""
+        message = self.messages[index]
+        if index not in self._begun:
+            self._begun.add(index)
+            yield self._chunk(index, {"role": "assistant", "content": "", "refusal": None})
+        entries: Sequence[dict[str, Any]] = piece.entries
+        for event in message.add(piece):
+            if event.kind == "content":
+                yield self._chunk(index, {"content": event.text}, entries)
+                entries = ()
+            elif event.kind in ("call", "arguments"):
+                call = message.calls[event.call_index]
+                field, place = ("input", "custom") if call.is_custom else ("arguments", "function")
+                if event.kind == "call":
+                    head = {"id": call.id, "type": place, place: {"name": call.name, field: ""}}
+                else:
+                    head = {place: {field: event.text}}
+                yield self._chunk(index, {"tool_calls": [{"index": event.call_index, **head}]})
+        if message.finish is not None:
+            yield self._chunk(index, {}, entries, message.finish)
+
+    def end(self, n_prompt: int, n_tokens: int) -> Iterator[str]:
+        if self.request.with_usage:
+            chunk = {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(n_prompt, n_tokens)}
+            yield _event(chunk)
+        yield "data: [DONE]\n\n"
+
+    def fail(self, error: ApiError) -> Iterator[str]:
+        yield _event(error.body())
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.request.model}
+
+    def _chunk(
+        self, index: int, delta: dict[str, Any], entries: Sequence[dict[str, Any]] = (), finish: str | None = None
+    ) -> str:
+        choice = {"index": index, "delta": delta, "logprobs": self._logprobs(entries), "finish_reason": finish}
+        if not entries:
+            choice["logprobs"] = None
+        usage = {"usage": None} if self.request.with_usage else {}
+        return _event({**self._head("chat.completion.chunk"), "choices": [choice], **usage})
+
+    def _logprobs(self, entries: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+        if self.request.sampling.n_alternatives is None:
+            return None
+        return {"content": list(entries), "refusal": None}
+
+
+def _whole_call(call: Call) -> dict[str, Any]:
+    if call.is_custom:
+        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.text}}
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
+
+
+def _usage(n_prompt: int, n_tokens: int) -> dict[str, Any]:
+    return {"prompt_tokens": n_prompt, "completion_tokens": n_tokens, "total_tokens": n_prompt + n_tokens}
+
+
+def _event(data: dict[str, Any]) -> str:
+    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"

@@ -1,0 +1,93 @@
+"""The parts of a message as its text arrives: content and calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from ...grammar.tools.style import Style
+from ...tools import Event, Parser
+from .engine import Piece
+from .requests import Request
+
+
+@dataclass
+class Call:
+    """A call of a tool. text: the arguments as JSON, or the text of a custom tool; all that has come so far."""
+
+    id: str
+    name: str
+    is_custom: bool
+    text: str = ""
+    is_complete: bool = False
+
+
+class Message:
+    """What one answer has said so far.
+
+    Attributes:
+        content: the answer without its calls.
+        calls: the calls, also one that breaks off.
+        entries: log probabilities of the tokens of the content.
+        finish: why it ended, in the words of chat completions; None while it goes on.
+        n_tokens: how many tokens it has.
+    """
+
+    def __init__(self, request: Request, style: Style) -> None:
+        self.content = ""
+        self.calls: list[Call] = []
+        self.entries: list[dict[str, Any]] = []
+        self.finish: str | None = None
+        self._custom = {_name(tool) for tool in request.tools if tool["type"] == "custom"}
+        self._parser = Parser(style, tools=request.tools, reasoning=None) if request.tools else None
+        # If a message is calls or an answer of a schema, its first character says which: see `Grammars`.
+        self._may_be_plain = self._parser is not None and request.answer is not None
+        self._call = style.triggers[0].lstrip()[:1]
+        self._held = ""
+
+    def counted_calls(self) -> list[Call]:
+        """Return the calls of a message that has ended: a call that a stop string has cut is none. One that was cut
+        for its length is one, as in OpenAI's API, where `finish_reason` tells clients."""
+        return [call for call in self.calls if call.is_complete or self.finish == "length"]
+
+    def add(self, piece: Piece) -> list[Event]:
+        """Add a piece, and return what it has completed."""
+        self.entries += piece.entries
+        events = self._events(piece.text)
+        if piece.finish is not None and self._parser is not None:
+            events += self._parser.finish()
+        for event in events:
+            self._note(event)
+        if piece.finish is not None:
+            has_calls = any(call.is_complete for call in self.calls)
+            self.finish = "tool_calls" if has_calls and piece.finish == "stop" else piece.finish
+        return events
+
+    def _events(self, text: str) -> list[Event]:
+        if self._may_be_plain and self._parser is not None:
+            self._held += text
+            first = self._held.lstrip()[:1]
+            if not first:
+                return []
+            text, self._held, self._may_be_plain = self._held, "", False
+            if first != self._call:
+                self._parser = None
+        if self._parser is not None:
+            return self._parser.feed(text) if text else []
+        return [Event("content", text)] if text else []
+
+    def _note(self, event: Event) -> None:
+        if event.kind == "content":
+            self.content += event.text
+        elif event.kind == "call":
+            self.calls.append(Call(f"call_{uuid4().hex[:24]}", event.text, event.text in self._custom))
+        elif event.kind == "arguments":
+            self.calls[event.call_index].text += event.text
+        elif event.kind == "end":
+            self.calls[event.call_index].is_complete = True
+
+
+def _name(tool: dict[str, Any]) -> str:
+    inner: dict[str, Any] = tool.get(tool["type"], tool)
+    return str(inner["name"])

@@ -1,0 +1,257 @@
+"""Read the bodies of the two endpoints: what is known, and 400 for everything else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import GrammarError
+from ...grammar.tools.definitions import read_tools
+from . import conversation
+from .constraints import Constraint, Tools, exact, read_format, read_structured
+from .errors import bad
+from .fields import Fields, texts
+from .sampling import Sampling
+
+MAX_N = 128
+MAX_STOPS = 16
+MAX_STOP_CHARACTERS = 1_000
+MAX_LISTED = 20
+"""The most tokens that `top_logprobs` may list, as in OpenAI's API."""
+
+HINTS = {
+    **dict.fromkeys(
+        ("guided_json", "guided_regex", "guided_choice", "guided_grammar", "guided_decoding_backend"),
+        "use structured_outputs",
+    ),
+    "grammar": "use structured_outputs: {'grammar': ...}",
+    "max_new_tokens": "use max_tokens",
+}
+
+
+@dataclass
+class Request:
+    """What a body asks for.
+
+    Attributes:
+        model: the name of the model.
+        messages: for the chat template.
+        tools: the tools, as their definitions stand in the body.
+        choice: `tool_choice`.
+        parallel: whether a message may have several calls.
+        answer: what an answer must be.
+        sampling: how tokens are chosen.
+        n: how many answers there are.
+        stop: stop strings.
+        max_tokens: the most tokens of an answer; None: as many as the model can read.
+        max_param: the field that says so.
+        fits: whether answers must be complete within them.
+        streams: whether pieces are sent as they come.
+        with_usage: whether a stream of chat completions has a last chunk with the usage.
+        echo: what a response repeats of its request.
+    """
+
+    model: str
+    messages: list[dict[str, Any]]
+    tools: list[Any]
+    choice: Any
+    parallel: bool
+    answer: Constraint | None
+    sampling: Sampling
+    n: int = 1
+    stop: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    max_param: str = "max_tokens"
+    fits: bool = False
+    streams: bool = False
+    with_usage: bool = False
+    echo: dict[str, Any] = field(default_factory=dict)
+
+    def tools_text(self) -> Tools:
+        if not self.tools:
+            return Tools()
+        return Tools(exact(self.tools), exact(self.choice), self.parallel)
+
+
+def read_chat(body: Any) -> Request:
+    """Read the body of a chat completion."""
+    fields = Fields(body)
+    fields.ignore("user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key")
+    fields.refuse("store", "nothing is stored", False)
+    fields.refuse("modalities", "only text is served", ["text"])
+    fields.refuse("functions", "use tools")
+    fields.refuse("function_call", "use tool_choice")
+    for name in ("audio", "prediction", "web_search_options", "reasoning_effort", "verbosity", "moderation"):
+        fields.refuse(name, "it is not supported")
+    sampling = _sampling(fields)
+    listed = fields.whole("top_logprobs", 0, MAX_LISTED)
+    if fields.flag("logprobs"):
+        sampling["n_alternatives"] = listed or 0
+    elif listed:
+        raise bad("top_logprobs needs logprobs: true", "top_logprobs")
+    sampling["frequency_penalty"] = fields.number("frequency_penalty", 0.0, -2.0, 2.0)
+    sampling["presence_penalty"] = fields.number("presence_penalty", 0.0, -2.0, 2.0)
+    sampling["bias"] = _bias(fields.object("logit_bias"))
+    most, new_most = fields.whole("max_tokens", 1, 2**31), fields.whole("max_completion_tokens", 1, 2**31)
+    if most is not None and new_most is not None and most != new_most:
+        raise bad("max_tokens and max_completion_tokens differ; give one", "max_completion_tokens")
+    n = fields.whole("n", 1, MAX_N)
+    streams, options = fields.flag("stream"), fields.object("stream_options")
+    with_usage = False
+    if options is not None:
+        if not streams:
+            raise bad("stream_options needs stream: true", "stream_options")
+        with_usage = options.flag("include_usage")
+        options.refuse("include_obfuscation", "it is not supported", False)
+        options.done()
+    answer = _answer(read_format(fields.object("response_format")), fields)
+    request = Request(
+        model=fields.needed("model"),
+        messages=conversation.of_chat(fields.items("messages")),
+        **_tools(fields, bool(sampling.get("n_alternatives", -1) >= 0)),
+        answer=answer,
+        sampling=Sampling(**sampling),
+        n=n or 1,
+        stop=_stop(fields),
+        max_tokens=most or new_most,
+        max_param="max_tokens" if new_most is None else "max_completion_tokens",
+        fits=fields.flag("fit_max_tokens"),
+        streams=streams,
+        with_usage=with_usage,
+    )
+    fields.done(HINTS)
+    return _checked(request)
+
+
+def read_response(body: Any) -> Request:
+    """Read the body of a response."""
+    fields = Fields(body)
+    fields.ignore("user", "service_tier", "safety_identifier", "prompt_cache_key")
+    metadata = fields.take("metadata", {})
+    fields.refuse("store", "nothing is stored", False)
+    fields.refuse("background", "answers are not kept", False)
+    fields.refuse("truncation", "a prompt is never cut", "disabled")
+    for name in ("previous_response_id", "conversation"):
+        fields.refuse(name, "nothing is stored; send the whole conversation as input")
+    for name in ("max_tool_calls", "prompt", "reasoning", "context_management", "moderation", "image"):
+        fields.refuse(name, "it is not supported", {})
+    sampling = _sampling(fields)
+    listed = fields.whole("top_logprobs", 0, MAX_LISTED)
+    for index, name in enumerate(fields.items("include")):
+        if name != "message.output_text.logprobs":
+            raise bad(f"include[{index}] must be 'message.output_text.logprobs'", f"include[{index}]")
+        sampling["n_alternatives"] = listed or 0
+    if listed and "n_alternatives" not in sampling:
+        raise bad("top_logprobs needs include: ['message.output_text.logprobs']", "top_logprobs")
+    instructions = fields.text("instructions")
+    text = fields.object("text")
+    form = None
+    shown_form: Any = {"type": "text"}
+    if text is not None:
+        shown_form = text.take("format", shown_form)
+        form = None if shown_form is None else Fields(shown_form, text.param("format"))
+        text.refuse("verbosity", "it is not supported")
+        text.done()
+    answer = _answer(read_format(form), fields)
+    streams, options = fields.flag("stream"), fields.object("stream_options")
+    if options is not None:
+        options.refuse("include_obfuscation", "it is not supported", False)
+        options.done()
+    tools = _tools(fields, "n_alternatives" in sampling)
+    most = fields.whole("max_output_tokens", 1, 2**31)
+    request = Request(
+        model=fields.needed("model"),
+        messages=conversation.of_items(fields.take("input"), instructions),
+        **tools,
+        answer=answer,
+        sampling=Sampling(**sampling),
+        stop=_stop(fields),
+        max_tokens=most,
+        max_param="max_output_tokens",
+        fits=fields.flag("fit_max_tokens"),
+        streams=streams,
+        echo=_plain(
+            {
+                "instructions": instructions,
+                "max_output_tokens": most,
+                "metadata": metadata,
+                "parallel_tool_calls": tools["parallel"],
+                "temperature": sampling["temperature"],
+                "text": {"format": shown_form},
+                "tool_choice": tools["choice"],
+                "tools": tools["tools"],
+                "top_logprobs": listed or 0,
+                "top_p": sampling["top_p"],
+            }
+        ),
+    )
+    fields.done(HINTS)
+    return _checked(request)
+
+
+def _sampling(fields: Fields) -> dict[str, Any]:
+    return {
+        "temperature": fields.number("temperature", 1.0, 0.0, 2.0),
+        "top_p": fields.number("top_p", 1.0, 0.0, 1.0),
+        "seed": fields.whole("seed", -(2**63), 2**63 - 1),
+    }
+
+
+def _bias(fields: Fields | None) -> tuple[tuple[int, float], ...]:
+    if fields is None:
+        return ()
+    found = []
+    for name in list(fields.names()):
+        if not (name.isascii() and name.isdigit()):
+            raise bad(f"{fields.param(name)}: the keys are token ids", fields.param(name))
+        found.append((int(name), fields.number(name, 0.0, -100.0, 100.0)))
+    return tuple(found)
+
+
+def _stop(fields: Fields) -> tuple[str, ...]:
+    value = fields.take("stop", [])
+    found = texts([value] if isinstance(value, str) else value if isinstance(value, list) else [value], "stop")
+    if len(found) > MAX_STOPS or any(not 0 < len(each) <= MAX_STOP_CHARACTERS for each in found):
+        raise bad(f"stop: at most {MAX_STOPS} strings of 1 to {MAX_STOP_CHARACTERS} characters", "stop")
+    return tuple(dict.fromkeys(found))
+
+
+def _answer(form: Constraint | None, fields: Fields) -> Constraint | None:
+    """Return the one constraint on the answer."""
+    structured = read_structured(fields.object("structured_outputs"))
+    if form is not None and structured is not None:
+        raise bad(f"{form.param} and {structured.param}: give one constraint", structured.param)
+    return form or structured
+
+
+def _tools(fields: Fields, with_logprobs: bool) -> dict[str, Any]:
+    tools, choice = fields.items("tools"), fields.take("tool_choice")
+    parallel = fields.flag("parallel_tool_calls", True)
+    if tools and with_logprobs:
+        raise bad("logprobs beside tools are not supported", "logprobs", "unsupported_parameter")
+    if not tools and choice not in (None, "none", "auto"):
+        raise bad("tool_choice needs tools", "tool_choice")
+    if choice is not None and choice not in ("none", "auto", "required") and not isinstance(choice, dict):
+        raise bad("tool_choice must be 'none', 'auto', 'required' or an object", "tool_choice")
+    for index, definition in enumerate(tools):
+        if not isinstance(definition, dict) or definition.get("type") not in ("function", "custom"):
+            raise bad("only tools of type 'function' and 'custom' are served", f"tools[{index}].type")
+    try:
+        read_tools(tools)
+    except GrammarError as error:
+        raise bad(str(error), "tools", "invalid_grammar") from None
+    return {"tools": tools, "choice": "auto" if choice is None else choice, "parallel": parallel}
+
+
+def _checked(request: Request) -> Request:
+    if request.fits and request.answer is None and not request.tools:
+        raise bad("fit_max_tokens needs a constraint: free text can end anywhere", "fit_max_tokens")
+    if request.fits and request.max_tokens is None:
+        raise bad(f"fit_max_tokens needs {request.max_param}", "fit_max_tokens")
+    return request
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of the body with floats for decimals."""
+    return json.loads(exact(value))

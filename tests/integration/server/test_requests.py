@@ -1,0 +1,173 @@
+"""What the bodies of requests may hold, and what is refused, with the field that is wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from earleymask.integration.server.errors import ApiError
+from earleymask.integration.server.requests import read_chat, read_response
+
+MESSAGES = [{"role": "user", "content": "hi"}]
+FUNCTION = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+LARK = {"syntax": "lark", "definition": 'start: "a"+'}
+FORMAT = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "integer"}}}
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+def chat(**fields: Any) -> Any:
+    return read_chat({"model": "m", "messages": MESSAGES, **fields})
+
+
+def response(**fields: Any) -> Any:
+    return read_response({"model": "m", "input": "hi", **fields})
+
+
+REFUSED_CHATS: list[tuple[dict[str, Any], str]] = [
+    ({"model": None}, "model"),
+    ({"messages": []}, "messages"),
+    ({"messages": [{"role": "user", "content": 1}]}, "messages[0].content"),
+    ({"messages": [{"role": "owner", "content": ""}]}, "messages[0].role"),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
+        "messages[0].content[0].type",
+    ),
+    ({"messages": [{"role": "user", "content": "", "weight": 1}]}, "messages[0].weight"),
+    (
+        {"messages": [{"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "f", "arguments": "[1]"}}]}]},
+        "messages[0].tool_calls[0].function.arguments",
+    ),
+    ({"temperature": 2.5}, "temperature"),
+    ({"temperature": True}, "temperature"),
+    ({"top_p": -0.1}, "top_p"),
+    ({"seed": 1.5}, "seed"),
+    ({"n": 0}, "n"),
+    ({"n": 129}, "n"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"max_tokens": 1, "max_completion_tokens": 2}, "max_completion_tokens"),
+    ({"stop": ""}, "stop"),
+    ({"stop": ["a", 1]}, "stop[1]"),
+    ({"stop": ["a"] * 17}, "stop"),
+    ({"top_logprobs": 2}, "top_logprobs"),
+    ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+    ({"logit_bias": {"a": 1}}, "logit_bias.a"),
+    ({"logit_bias": {"1": 101}}, "logit_bias.1"),
+    ({"stream_options": {"include_usage": True}}, "stream_options"),
+    ({"store": True}, "store"),
+    ({"functions": [FUNCTION]}, "functions"),
+    ({"reasoning_effort": "high"}, "reasoning_effort"),
+    ({"modalities": ["text", "audio"]}, "modalities"),
+    ({"response_format": {"type": "xml"}}, "response_format.type"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}, "response_format.json_schema.schema"),
+    ({"response_format": {**FORMAT, "regex": "a"}}, "response_format.regex"),
+    ({"structured_outputs": {}}, "structured_outputs"),
+    ({"structured_outputs": {"regex": "a", "choice": ["a"]}}, "structured_outputs.choice"),
+    ({"structured_outputs": {"regex": 1}}, "structured_outputs.regex"),
+    ({"structured_outputs": {"choice": "a"}}, "structured_outputs.choice"),
+    ({"structured_outputs": {"json": {}, "whitespace_pattern": " "}}, "structured_outputs.whitespace_pattern"),
+    ({"structured_outputs": {"ebnf": "a"}}, "structured_outputs.ebnf"),
+    ({"structured_outputs": {"regex": "a"}, "response_format": FORMAT}, "structured_outputs.regex"),
+    ({"guided_json": {}}, "guided_json"),
+    ({"grammar": "start: A"}, "grammar"),
+    ({"tools": [FUNCTION]}, "tools[0].type"),
+    ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+    ({"tools": [{"type": "function", "function": {"name": "f", "parametres": {}}}]}, "tools"),
+    ({"tool_choice": "required"}, "tool_choice"),
+    ({"tool_choice": "f", "tools": [{"type": "function", "function": FUNCTION}]}, "tool_choice"),
+    ({"tools": [{"type": "function", "function": FUNCTION}], "logprobs": True}, "logprobs"),
+    ({"fit_max_tokens": True, "max_tokens": 9}, "fit_max_tokens"),
+    ({"fit_max_tokens": True, "response_format": FORMAT}, "fit_max_tokens"),
+]
+
+
+@pytest.mark.parametrize(("fields", "param"), REFUSED_CHATS, ids=[json.dumps(each)[:60] for each, _ in REFUSED_CHATS])
+def test_chats_that_are_refused(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        chat(**fields)
+    assert (caught.value.status, caught.value.param) == (400, param)
+    assert param.partition("[")[0].rpartition(".")[2] in caught.value.message or param == "tools"
+
+
+REFUSED_RESPONSES: list[tuple[dict[str, Any], str]] = [
+    ({"input": None}, "input"),
+    ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
+    ({"input": [{"type": "function_call_output", "output": "1"}]}, "input[0].call_id"),
+    ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input[0].content[0].type"),
+    ({"previous_response_id": "r"}, "previous_response_id"),
+    ({"background": True}, "background"),
+    ({"conversation": "c"}, "conversation"),
+    ({"store": True}, "store"),
+    ({"truncation": "auto"}, "truncation"),
+    ({"reasoning": {"effort": "high"}}, "reasoning"),
+    ({"include": ["file_search_call.results"]}, "include[0]"),
+    ({"top_logprobs": 1}, "top_logprobs"),
+    ({"text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),
+    ({"text": {"verbosity": "low"}}, "text.verbosity"),
+    ({"max_tokens": 5}, "max_tokens"),
+    ({"n": 2}, "n"),
+    ({"tools": [{"type": "mcp"}]}, "tools[0].type"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"), REFUSED_RESPONSES, ids=[json.dumps(each)[:60] for each, _ in REFUSED_RESPONSES]
+)
+def test_responses_that_are_refused(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        response(**fields)
+    assert (caught.value.status, caught.value.param) == (400, param)
+
+
+def test_null_is_absent_and_what_asks_for_nothing_is_allowed() -> None:
+    found = chat(seed=None, tools=None, response_format=None, stop=None, store=False, user="u", modalities=["text"])
+    assert found == chat()
+    assert (
+        response(store=False, background=False, previous_response_id=None, reasoning={}, truncation="disabled").n == 1
+    )
+
+
+def test_numbers_of_schemas_are_as_they_were_written() -> None:
+    pytest.importorskip("starlette")
+    from earleymask.integration.server.app import _json
+
+    body = b'{"model": "m", "messages": [{"role": "user", "content": ""}], "temperature": 0.5, "structured_outputs":'
+    found = read_chat(_json(body + b'{"json": {"maximum": 0.10000000000000000000001, "minimum": -1e400}}}'))
+    assert found.answer is not None and '"maximum": 0.10000000000000000000001' in found.answer.text
+    assert '"minimum": -1E+400' in found.answer.text and found.sampling.temperature == 0.5
+
+
+def test_the_history_becomes_messages_of_templates() -> None:
+    custom = {"id": "d", "type": "custom", "custom": {"name": "run", "input": "x"}}
+    given = [
+        {"role": "developer", "content": [{"type": "text", "text": "be"}, {"type": "text", "text": " brief"}]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL, custom]},
+        {"role": "tool", "tool_call_id": "c", "content": "1"},
+    ]
+    calls = [
+        {"type": "function", "id": "c", "function": {"name": "f", "arguments": {}}},
+        {"type": "function", "id": "d", "function": {"name": "run", "arguments": {"input": "x"}}},
+    ]
+    expected = [
+        {"role": "system", "content": "be brief"},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c", "content": "1"},
+    ]
+    assert chat(messages=given).messages == expected
+    items = [
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "id": "fc_1", "status": "completed"},
+        {"type": "custom_tool_call", "call_id": "d", "name": "run", "input": "x"},
+        {"type": "function_call_output", "call_id": "c", "output": "1"},
+    ]
+    assert response(instructions="be brief", input=items).messages == expected
+
+
+def test_custom_tools_are_read_in_both_shapes() -> None:
+    one = chat(tools=[{"type": "custom", "custom": {"name": "run", "format": {"type": "grammar", "grammar": LARK}}}])
+    other = response(tools=[{"type": "custom", "name": "run", "format": {"type": "grammar", **LARK}}])
+    assert one.tools_text().choice == other.tools_text().choice == '"auto"'
+    assert "start" in one.tools_text().definitions and "start" in other.tools_text().definitions

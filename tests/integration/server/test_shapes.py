@@ -1,0 +1,117 @@
+"""The parts of messages and their shapes, from texts that arrive in pieces: streams add up to the whole."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from earleymask import tools
+from earleymask.integration.server.chat import Chat
+from earleymask.integration.server.engine import Finish, Piece
+from earleymask.integration.server.parts import Message
+from earleymask.integration.server.requests import read_chat, read_response
+from earleymask.integration.server.responses import Responses
+
+FUNCTION = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+CHAT = [{"type": "function", "function": FUNCTION}, {"type": "custom", "custom": {"name": "run"}}]
+FLAT = [{"type": "function", **FUNCTION}, {"type": "custom", "name": "run"}]
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "object"}}}
+F = tools.render([tools.ToolCall("f", {"a": 1})], "hermes")
+RUN = tools.render([tools.ToolCall("run", input='say "hi"\n')], "hermes")
+SAYINGS: list[tuple[str, Finish, str, list[tuple[str, str]], str]] = [
+    # the text, why it ended; content, calls and finish reason
+    ("Hello.", "stop", "Hello.", [], "stop"),
+    ("Hello.", "length", "Hello.", [], "length"),
+    (f"Let me look.\n{F}", "stop", "Let me look.", [("f", '{"a": 1}')], "tool_calls"),
+    (f"{RUN}\n{F}", "stop", "", [("run", 'say "hi"\n'), ("f", '{"a": 1}')], "tool_calls"),
+    (f"a\n{F}\nb", "stop", "a\nb", [("f", '{"a": 1}')], "tool_calls"),
+    (F[:-14], "length", "", [("f", '{"a": 1}')], "length"),
+    (f"a\n{F[:-14]}", "stop", "a", [], "stop"),  # a stop string has cut it
+    ("a <tool_cal", "stop", "a <tool_cal", [], "stop"),
+    ("", "stop", "", [], "stop"),
+]
+
+
+def cuts(rng: random.Random, text: str, finish: Finish) -> list[Piece]:
+    """Cut a text into pieces; the last one may be empty."""
+    places = sorted(rng.choices(range(len(text) + 1), k=rng.randint(0, 12)))
+    texts = [text[begin:end] for begin, end in zip([0, *places], [*places, len(text)], strict=True)]
+    return [*[Piece(each) for each in texts[:-1]], Piece(texts[-1], finish=finish)]
+
+
+def read(lines: list[str]) -> list[dict[str, Any]]:
+    """Return the data of the events of a stream."""
+    return [json.loads(line.partition("data: ")[2]) for line in lines]
+
+
+@pytest.mark.parametrize("saying", SAYINGS, ids=[text[:20] + end for text, end, *_ in SAYINGS])
+def test_chat_completions(saying: Any) -> None:
+    text, end, content, calls, finish = saying
+    request = read_chat({"model": "m", "messages": [{"role": "user", "content": ""}], "tools": CHAT})
+    for seed in range(30):
+        message = Message(request, tools.find_style("hermes"))
+        chat = Chat(request, [message])
+        lines = [line for piece in cuts(random.Random(seed), text, end) for line in chat.piece(0, piece)]
+        (choice,) = chat.whole(3, 4)["choices"]
+        said = choice["message"]
+        found = [
+            (call[call["type"]]["name"], call[call["type"]]["arguments" if call["type"] == "function" else "input"])
+            for call in said.get("tool_calls", [])
+        ]
+        assert ((said["content"] or ""), found, choice["finish_reason"]) == (content, calls, finish)
+        assert (said["content"] is None) == (bool(calls) and not content)
+        chunks = [chunk["choices"][0] for chunk in read(lines)]
+        assert chunks[0]["delta"]["role"] == "assistant" and all("role" not in each["delta"] for each in chunks[1:])
+        assert "".join(each["delta"].get("content") or "" for each in chunks) == content
+        assert [each["finish_reason"] for each in chunks] == [None] * (len(chunks) - 1) + [finish]
+        streamed: dict[int, list[str]] = {}
+        for each in chunks:
+            for delta in each["delta"].get("tool_calls", []):
+                inner = delta.get("function") or delta.get("custom")
+                one = streamed.setdefault(delta["index"], ["", ""])
+                one[0] += inner.get("name", "")
+                one[1] += inner.get("arguments", "") + inner.get("input", "")
+        assert [tuple(one) for one in streamed.values()][: len(calls)] == calls
+
+
+@pytest.mark.parametrize("saying", SAYINGS, ids=[text[:20] + end for text, end, *_ in SAYINGS])
+def test_responses(saying: Any) -> None:
+    text, end, content, calls, _ = saying
+    request = read_response({"model": "m", "input": "", "tools": FLAT})
+    for seed in range(30):
+        response = Responses(request, [Message(request, tools.find_style("hermes"))])
+        lines = list(response.begin())
+        for piece in cuts(random.Random(seed), text, end):
+            lines += response.piece(0, piece)
+        lines += response.end(3, 4)
+        events = read(lines)
+        assert [event["sequence_number"] for event in events] == list(range(len(events)))
+        final = events[-1]["response"]
+        assert final["status"] == ("incomplete" if end == "length" else "completed")
+        messages = [item for item in final["output"] if item["type"] == "message"]
+        assert "".join(item["content"][0]["text"] for item in messages) == content
+        done = [item for item in final["output"] if item["type"] != "message"]
+        if end == "stop":
+            done = [item for item in done if item["status"] == "completed"]
+        assert [(item["name"], item.get("arguments", item.get("input"))) for item in done] == calls
+        items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+        assert items == final["output"] and final["output"]
+        assert all(item["status"] == "completed" for item in items[:-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "n_calls"), [(' {"x": "<tool_call>"}', ' {"x": "<tool_call>"}', 0), (f"\n{F}", "", 1)]
+)
+def test_a_message_is_calls_or_an_answer(text: str, content: str, n_calls: int) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": ""}], "tools": CHAT, "response_format": SCHEMA}
+    for seed in range(20):
+        message = Message(read_chat(body), tools.find_style("hermes"))
+        for piece in cuts(random.Random(seed), text, "stop"):
+            message.add(piece)
+        assert (message.content, len(message.calls)) == (content, n_calls)

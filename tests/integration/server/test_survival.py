@@ -1,0 +1,241 @@
+"""What must not stop a server: clients that go away, hostile grammars, long prompts, a model that raises."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.tiny_server import serving, tiny_llama, tokenizer_with_template
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+httpx = pytest.importorskip("httpx")
+
+from earleymask.integration.server.app import Options, create_app  # noqa: E402
+
+torch.set_num_threads(1)
+
+LONG = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "structured_outputs": {"regex": "a*"}}
+# Without the end of the text, an answer goes on until it is cut.
+ENDLESS = {**LONG, "structured_outputs": {"regex": "a{3000}"}, "max_tokens": 3000}
+SHORT = {**LONG, "structured_outputs": {"regex": "ab{3}c"}, "max_tokens": 20}
+AMBIGUOUS = (
+    "start: "
+    + " | ".join(f"r{i}" for i in range(700))
+    + "\n"
+    + "\n".join(f'r{i}: r{(7 * i + 1) % 700} r{(3 * i + 2) % 700} | r{(5 * i + 3) % 700} | "a"' for i in range(700))
+)
+"""Each further letter takes this grammar longer than the letters before it together."""
+
+
+class Served:
+    """A server with two slots, and its parts."""
+
+    def __init__(self, address: str, app: Any) -> None:
+        self.address = address
+        self.server = app.state.server
+        self.model = self.server.engine.model.model
+
+    def post(self, body: Any, path: str = "chat/completions", **options: Any) -> Any:
+        return httpx.post(f"{self.address}/v1/{path}", json=body, timeout=60, **options)
+
+    def stream(self, body: Any) -> Any:
+        return httpx.stream("POST", f"{self.address}/v1/chat/completions", json={**body, "stream": True}, timeout=60)
+
+    def is_idle(self, within: float = 5.0) -> bool:
+        """Wait until no answer has a slot or waits for one."""
+        end = time.monotonic() + within
+        while time.monotonic() < end:
+            if self.server.engine.counts() == (0, 0) and self.server._n_open == 0:
+                return True
+            time.sleep(0.01)
+        return False
+
+    def answers(self) -> bool:
+        found = self.post(SHORT)
+        return found.status_code == 200 and found.json()["choices"][0]["message"]["content"] == "abbbc"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    tokenizer = tokenizer_with_template()
+    options = Options(name="m", slots=2, queue=3, api_key="key", body_bytes=100_000, request_seconds=20)
+    app = create_app(tiny_llama(tokenizer), tokenizer, options)
+    with serving(app) as address, pytest.MonkeyPatch.context() as patch:
+        post, stream = httpx.post, httpx.stream
+        headers = {"authorization": "Bearer key"}
+        patch.setattr(httpx, "post", lambda *given, **options: post(*given, **{"headers": headers, **options}))
+        patch.setattr(httpx, "stream", lambda *given, **options: stream(*given, **{"headers": headers, **options}))
+        yield Served(address, app)
+
+
+def test_a_key_is_demanded(served: Served) -> None:
+    assert served.post(SHORT, headers={}).status_code == 401
+    found = served.post(SHORT, headers={"authorization": "Bearer other"})
+    assert found.status_code == 401 and found.json()["error"]["code"] == "invalid_api_key"
+    assert httpx.get(f"{served.address}/v1/models").status_code == 401
+    assert httpx.get(f"{served.address}/health").status_code == 200
+
+
+def test_a_client_that_leaves_a_stream_frees_its_slot(served: Served) -> None:
+    for _ in range(3):
+        with served.stream(ENDLESS) as response:
+            assert response.status_code == 200
+            lines = response.iter_lines()  # as long as it lives, the connection is open
+            next(lines)
+            assert served.server.engine.counts()[0] == 1
+    assert served.is_idle()
+    assert served.server.metrics.value("earleymask_generated_tokens_total") < 3000
+
+
+def test_a_client_that_does_not_wait_for_an_answer_frees_its_slot(served: Served) -> None:
+    for _ in range(3):
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{served.address}/v1/chat/completions", json=ENDLESS, timeout=0.3)
+    assert served.is_idle()
+    assert served.answers()
+    assert served.server.metrics.value("earleymask_disconnects_total") >= 3
+
+
+def test_a_full_queue_is_said(served: Served) -> None:
+    found: list[Any] = []
+    streams = [
+        threading.Thread(target=lambda: found.append(served.post({**ENDLESS, "max_tokens": 400}))) for _ in range(5)
+    ]
+    for thread in streams:
+        thread.start()
+    while served.server._n_open < 5:
+        time.sleep(0.005)
+    refused = served.post(SHORT)
+    assert refused.status_code == 429 and refused.json()["error"]["code"] == "queue_full"
+    assert refused.headers["retry-after"] == "1"
+    for thread in streams:
+        thread.join()
+    assert [each.json()["choices"][0]["finish_reason"] for each in found] == ["length"] * 5
+    assert served.post({**SHORT, "n": 6}).status_code == 429
+    assert served.is_idle() and served.answers()
+
+
+def test_bodies_and_prompts_that_are_too_long(served: Served) -> None:
+    content = "a" * 200_000
+    assert served.post({**SHORT, "messages": [{"role": "user", "content": content}]}).status_code == 413
+
+    def chunks() -> Iterator[bytes]:
+        for _ in range(200):
+            yield b" " * 1000
+
+    headers = {"authorization": "Bearer key", "content-type": "application/json"}
+    assert httpx.post(f"{served.address}/v1/responses", content=chunks(), headers=headers).status_code == 413
+    found = served.post({**SHORT, "messages": [{"role": "user", "content": content[:50_000]}]})
+    assert found.status_code == 400 and found.json()["error"]["code"] == "context_length_exceeded"
+    assert found.headers["x-should-retry"] == "false"
+    assert served.answers()
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"grammar": AMBIGUOUS},
+        {"regex": "(" * 500 + "a" + ")" * 500},
+        {"regex": "((a{1000}){1000}){1000}" * 20},
+        {"json": {"allOf": [{"patternProperties": {f"a.{{{i}}}$": {"type": "string"}}} for i in range(40)]}},
+        {"grammar": 'start: "a"~1000000000'},
+    ],
+)
+def test_hostile_grammars_end_within_their_limits(served: Served, constraint: dict[str, Any]) -> None:
+    began = time.monotonic()
+    found = served.post({**SHORT, "structured_outputs": constraint})
+    assert time.monotonic() - began < 10
+    if found.status_code == 200:
+        assert found.json()["choices"][0]["finish_reason"] in ("stop", "length")
+    else:
+        assert found.status_code == 400
+        assert found.json()["error"]["code"] in ("grammar_too_costly", "invalid_grammar")
+    assert served.is_idle() and served.answers()
+
+
+def test_a_costly_mask_delays_no_other_answer(served: Served) -> None:
+    """While the masks of one answer take long, another one goes on."""
+    from earleymask.integration.server.engine import Answer
+
+    make_mask = Answer.make_mask
+    slow = threading.Event()
+
+    def slowly(self: Answer, token: int | None) -> None:
+        if self.matcher is not None and self.matcher.grammar.source == "x{50}":
+            slow.set()
+            time.sleep(0.05)
+        make_mask(self, token)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Answer, "make_mask", slowly)
+        found: list[Any] = []
+        body = {**SHORT, "structured_outputs": {"regex": "x{50}"}, "max_tokens": 60}
+        thread = threading.Thread(target=lambda: found.append(served.post(body)))
+        thread.start()
+        slow.wait(10)
+        began = time.monotonic()
+        other = served.post({**ENDLESS, "max_tokens": 100})
+        seconds = time.monotonic() - began
+        assert thread.is_alive()
+        thread.join()
+    assert other.json()["usage"]["completion_tokens"] == 100
+    assert seconds < 2.0  # one after the other, the masks would have taken 5
+    assert found[0].json()["choices"][0]["message"]["content"] == "x" * 50
+
+
+@pytest.mark.parametrize("on_prompt", [True, False])
+def test_a_model_that_raises(served: Served, on_prompt: bool) -> None:
+    forward = served.model.forward
+    calls = []
+
+    def raising(**given: Any) -> Any:
+        calls.append(given["input_ids"].shape[1])
+        if (calls[-1] > 1) == on_prompt:
+            raise RuntimeError("secret details")
+        return forward(**given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served.model, "forward", raising)
+        found = served.post(SHORT)
+        with served.stream(LONG) as response:
+            lines = list(response.iter_lines())
+    assert found.status_code == 500 and found.json()["error"]["type"] == "server_error"
+    assert "secret" not in found.text + "".join(lines)
+    if on_prompt:
+        assert response.status_code == 500
+    else:
+        assert "error" in json.loads([line for line in lines if line][-1].removeprefix("data: "))
+    assert served.is_idle() and served.answers()
+
+
+def test_scores_that_are_no_numbers(served: Served) -> None:
+    forward = served.model.forward
+
+    def broken(**given: Any) -> Any:
+        output = forward(**given)
+        output.logits[:] = torch.nan
+        return output
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served.model, "forward", broken)
+        assert served.post(SHORT).status_code == 500
+    assert served.is_idle() and served.answers()
+
+
+def test_a_request_that_takes_too_long(served: Served) -> None:
+    options = served.server.options
+    object.__setattr__(options, "request_seconds", 0.2)
+    try:
+        found = served.post(ENDLESS)
+        assert found.status_code == 408 and found.json()["error"]["code"] == "timeout"
+    finally:
+        object.__setattr__(options, "request_seconds", 20)
+    assert served.is_idle() and served.answers()
