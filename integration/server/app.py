@@ -47,7 +47,7 @@ log = logging.getLogger("earleymask.server")
 LOADERS = 8
 """Threads that read prompts and load grammars. Each costly grammar keeps one busy for `Limits.load_seconds` at most."""
 
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 """How long a thread that wants the interpreter's lock waits before it asks for it. A pass of the model takes the lock
 hundreds of times, and a grammar that is being loaded has it otherwise: Python's 5 ms would be seconds for each pass."""
 

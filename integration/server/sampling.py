@@ -7,11 +7,12 @@ on which rows are in the batch; only the rounding of the model's scores may.
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 FIRST_TRIED = 256
@@ -74,10 +75,12 @@ class Sampler:
 
     def choose(self, scores: torch.Tensor) -> Chosen:
         """Choose among the finite scores of this row: float32, masked. Raises ValueError if there are none, or NaN."""
-        best = int(scores.argmax())
-        if not math.isfinite(float(scores[best])):
+        # numpy, because each operation of torch gives the interpreter's lock away, and waits for it then.
+        values = scores.cpu().numpy()
+        best = int(values.argmax())
+        if not np.isfinite(values[best]):
             raise ValueError("the model gave no finite score to any allowed token")
-        token = best if self.sampling.temperature == 0 else self._sample(scores, best)
+        token = best if self.sampling.temperature == 0 else self._sample(values, best)
         if self.sampling.frequency_penalty or self.sampling.presence_penalty:
             self.counts[token] = self.counts.get(token, 0) + 1
         n = self.sampling.n_alternatives
@@ -89,27 +92,30 @@ class Sampler:
         listed = tuple([pair for pair in pairs if pair[1] > -torch.inf])
         return Chosen(token, float(logprobs[token]), listed)
 
-    def _sample(self, scores: torch.Tensor, best: int) -> int:
+    def _sample(self, scores: npt.NDArray[np.float32], best: int) -> int:
         """Return a token at random; `best` is the most probable one."""
-        (ids,) = scores.isfinite().nonzero(as_tuple=True)  # where a grammar allows few tokens, the rest is fast
-        # The highest score becomes 0 first, so that no quotient is too large.
-        probabilities = torch.softmax((scores[ids] - scores[best]) / self.sampling.temperature, dim=-1)
+        ids = np.flatnonzero(np.isfinite(scores))  # where a grammar allows few tokens, the rest is fast
+        # The highest score becomes 0 first, so that no power is too large.
+        weights = np.exp((scores[ids].astype(np.float64) - float(scores[best])) / self.sampling.temperature)
         if self.sampling.top_p < 1:
-            probabilities, order = _nucleus(probabilities, self.sampling.top_p)
-            ids = ids[order]
-        sums = probabilities.cumsum(dim=-1, dtype=torch.float64)
-        at = int(torch.searchsorted(sums, self._random.random() * float(sums[-1]), right=True))
-        if at == len(sums) or not float(probabilities[at]):  # by the rounding of sums
+            order = _nucleus(weights, self.sampling.top_p)
+            weights, ids = weights[order], ids[order]
+        sums = weights.cumsum()
+        at = int(np.searchsorted(sums, self._random.random() * sums[-1], side="right"))
+        if at == len(sums) or not weights[at]:  # by the rounding of sums
             return best
         return int(ids[at])
 
 
-def _nucleus(probabilities: torch.Tensor, top_p: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the highest probabilities that are at least `top_p` together, and their places. There is always one."""
-    for n in (FIRST_TRIED, len(probabilities)):
-        ordered, order = probabilities.topk(min(n, len(probabilities)))
-        before = ordered.cumsum(dim=-1, dtype=torch.float64) - ordered
-        n_kept = max(int((before < top_p).sum()), 1)
-        if n_kept < len(ordered):
+def _nucleus(weights: npt.NDArray[np.float64], top_p: float) -> npt.NDArray[np.intp]:
+    """Return the places of the highest weights that have at least `top_p` of the sum together, the highest first.
+    There is always one."""
+    least = top_p * weights.sum()
+    for n in (min(FIRST_TRIED, len(weights)), len(weights)):
+        order = np.argpartition(-weights, n - 1)[:n]
+        order = order[np.argsort(-weights[order], kind="stable")]
+        before = weights[order].cumsum() - weights[order]
+        n_kept = max(int((before < least).sum()), 1)
+        if n_kept < n:
             break
-    return ordered[:n_kept], order[:n_kept]
+    return order[:n_kept]
