@@ -168,9 +168,10 @@ def apply_rows(logits not None, words not None, places, uint64_t minus_infinity,
                 if chosen == NULL:
                     raise MemoryError("places of rows")
                 for i in range(n):
-                    if not 0 <= places[i] < n_rows:
-                        raise IndexError(f"there are {n_rows} rows, and place {i} is row {places[i]}")
-                    chosen[i] = places[i]
+                    place = places[i]
+                    if not 0 <= place < n_rows:
+                        raise IndexError(f"there are {n_rows} rows, and place {i} is row {place}")
+                    chosen[i] = place
             if n * rows.width < LOGITS_WITH_GIL:
                 apply_chosen(&rows, chosen, n)
             else:

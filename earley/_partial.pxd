@@ -18,7 +18,7 @@ cdef class Partial:
     cdef uint32_t* ancestors        # by depth: the nodes of this way
     cdef uint32_t next              # the trie node that is visited next
     cdef uint32_t deepest           # nodes at this depth are the last ones that this pass visits
-    cdef uint64_t furthest          # where a limit ended the walk, at the furthest: pass and node
+    cdef uint64_t furthest          # where a limit ended the walk, at the furthest: pass, node and doubtful token
     cdef bint has_room              # what was learned has been dropped since it came there
     cdef uint32_t which             # the list of doubtful tokens that are tried next (`Masks.doubtful_list`),
     cdef uint32_t n_tried           # how many of them have been tried,

@@ -91,7 +91,8 @@ cdef class Partial:
         self.n_forgotten = self.chart.engine.n_collections
 
     cdef bint has_gone_on(self) noexcept nogil:
-        cdef uint64_t place = <uint64_t> self.deepest << 32 | self.next
+        cdef uint64_t place = (<uint64_t> self.deepest << 32) + self.next
+        place += <uint64_t> self.which * self.trie.n_tokens + self.n_tried      # doubtful tokens come after the last node
         if place <= self.furthest:
             return False
         self.furthest = place

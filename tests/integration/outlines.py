@@ -32,28 +32,17 @@ N_MOST = 60
 def make_models(folder: Path) -> dict[str, tuple[Any, dict[str, Any], tuple[str, ...]]]:
     """Return models of `outlines`, with the options of a request and the ways that each can write in."""
     import outlines
-    import torch
-    import transformers
     from llama_cpp import Llama
 
+    from support import tiny_model
     from support.gguf_models import write_model
     from support.mlx_models import make_model
-    from support.tiny_model import tiny_tokenizer
 
-    tokenizer = tiny_tokenizer()
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.eos_token_id,
+    tokenizer = tiny_model.tiny_tokenizer()
+    eos = tokenizer.eos_token_id
+    llama = tiny_model.make_model(
+        len(tokenizer), num_hidden_layers=1, max_position_embeddings=2048, eos_token_id=eos, pad_token_id=eos
     )
-    llama = transformers.LlamaForCausalLM(config).eval()
     write_model(folder / "model.gguf", "byte_level")
     gguf = Llama(str(folder / "model.gguf"), n_ctx=512, n_threads=1, seed=1, verbose=False, chat_format="llama-2")
     mlx = make_model(0, len(tokenizer))

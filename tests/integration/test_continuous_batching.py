@@ -26,6 +26,7 @@ from transformers.generation.continuous_batching.requests import FutureRequestSt
 from earleymask import Grammar, Vocabulary  # noqa: E402
 from earleymask.integration.continuous_batching import RequestGrammars, add_grammars  # noqa: E402
 from earleymask.integration.transformers import GrammarLogitsProcessor  # noqa: E402
+from support.tiny_model import make_model  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -36,20 +37,7 @@ LIST = 'start: "[" ITEM? "]"\nITEM: /[a-z]{1,3}/'
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=257,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=512,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=EOS,
-        pad_token_id=0,
-    )
-    return transformers.LlamaForCausalLM(config).eval()
+    return make_model(257, num_hidden_layers=1, max_position_embeddings=512)
 
 
 def manager_of(model: Any, *, n_blocks: int = 64, **options: Any) -> Any:

@@ -19,7 +19,7 @@ import pytest
 from earleymask import BatchError, EmptyMaskError, Grammar, LimitError, RejectedTokenError, Vocabulary
 from support.llama_record import TOKENS, Llama, record
 from support.mixed_requests import KINDS, grammar_of, is_valid
-from support.tiny_model import tiny_tokenizer
+from support.tiny_model import make_model, tiny_tokenizer
 
 BYTES = Vocabulary.bytes()
 EOS = 256
@@ -315,21 +315,11 @@ def test_outlines_with_llama_cpp(outlines: Any) -> None:
 
 def test_outlines_with_transformers(outlines: Any) -> None:
     torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
     tokenizer = tiny_tokenizer()
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.eos_token_id,
+    eos = tokenizer.eos_token_id
+    llama = make_model(
+        len(tokenizer), num_hidden_layers=1, max_position_embeddings=2048, eos_token_id=eos, pad_token_id=eos
     )
-    llama = transformers.LlamaForCausalLM(config).eval()
 
     def write(prompts: list[int], processor: Any) -> list[str]:
         ids = torch.tensor([[prompt, 6] for prompt in prompts])

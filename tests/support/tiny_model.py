@@ -25,16 +25,17 @@ def make_model(size: int, seed: int = 0, kind: str = "Llama", **config: Any) -> 
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(seed)
-    config = {"bos_token_id": None, "eos_token_id": size - 1, "pad_token_id": 0, **config}
-    made = getattr(transformers, f"{kind}Config")(
-        vocab_size=size,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-        initializer_range=0.3,  # ten times the usual, or all tokens would be equally likely
-        **config,
-    )
+    defaults = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 256,
+        "initializer_range": 0.3,  # ten times the usual, or all tokens would be equally likely
+        "bos_token_id": None,
+        "eos_token_id": size - 1,
+        "pad_token_id": 0,
+    }
+    made = getattr(transformers, f"{kind}Config")(vocab_size=size, **{**defaults, **config})
     return getattr(transformers, f"{kind}ForCausalLM")(made).eval()
