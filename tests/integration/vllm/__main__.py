@@ -19,6 +19,7 @@ from integration.vllm.environment import clean_variables, make_environment
 
 HERE = Path(__file__).parent
 MODES = ("sync", "sync-ngram", "sync-draft", "async", "async-ngram", "async-draft")
+SERVERS = ("sync", "async", "in-reasoning", "mistral")
 VERSIONS = "vllm torch transformers xgrammar llguidance openai earleymask"
 SECONDS = 900  # for each program
 
@@ -55,7 +56,9 @@ def main() -> int:
     )
     parser.add_argument("--requests", type=int, default=300, help="for each way of running the engine (300)")
     parser.add_argument("--modes", default=",".join(MODES), help="ways, separated by commas (all)")
-    parser.add_argument("--no-server", action="store_true")
+    parser.add_argument(
+        "--servers", default=",".join(SERVERS), help="ways of running the server, separated by commas (all)"
+    )
     options = parser.parse_args()
     if options.python is None and options.environment is None:
         parser.error("give --python or --environment")
@@ -74,17 +77,10 @@ def main() -> int:
         )
         faults += [f"{mode}: {fault}" for fault in found.pop("faults")]
         print("; ".join(f"{name}: {value}" for name, value in found.items()), flush=True)
-    for arguments in [] if options.no_server else [(), ("--async",)]:
-        name = "".join(("serve", *arguments))
+    for mode in filter(None, options.servers.split(",")):
+        name = f"serve-{mode}"
         found = run(
-            python,
-            "serving.py",
-            "--model",
-            model,
-            "--log",
-            str(logs / f"{name}.log"),
-            *arguments,
-            log=logs / f"{name}.err",
+            python, "serving.py", mode, "--model", model, "--log", str(logs / f"{name}.log"), log=logs / f"{name}.err"
         )
         faults += [f"{name}: {fault}" for fault in found.pop("faults")]
         print(name)

@@ -32,9 +32,10 @@ LOG = "EXECUTOR_STEPS"
 
 class SamplingExecutor(Executor):
     def _init_executor(self) -> None:
-        from transformers import AutoTokenizer
+        from vllm.tokenizers import cached_tokenizer_from_config
+        from vllm.utils.mistral import is_mistral_tokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(self.model_config.tokenizer)
+        tokenizer = cached_tokenizer_from_config(self.model_config)
 
         def encode(text: str) -> list[int]:
             ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
@@ -42,7 +43,12 @@ class SamplingExecutor(Executor):
 
         self.rng = random.Random(0)
         self.texts = [encode(text) for text in TEXTS]
-        self.closers = [ids[0] for ids in map(encode, CLOSERS) if len(ids) == 1]
+        self.closers: list[int] = []
+        if is_mistral_tokenizer(tokenizer):  # there, marks are tokens that no text has
+            calls, arguments = tokenizer.convert_tokens_to_ids(["[TOOL_CALLS]", "[ARGS]"])
+            self.texts.append([calls, *encode("weather"), arguments, *encode('{"city": "Oslo"}')])
+            self.closers += [calls, arguments]
+        self.closers += [ids[0] for ids in map(encode, CLOSERS) if len(ids) == 1]
         self.words = [
             ids[0] for ids in map(encode, (" the", " of", " and", " is", " so", " well", ".")) if len(ids) == 1
         ]

@@ -1,8 +1,11 @@
 """`vllm serve` with earleymask, asked by the `openai` client. `python -m tests.integration.vllm` starts it.
 
-    serving.py --model FOLDER             asks a server all forms of constraints; prints a line of JSON
-    serving.py --model FOLDER --async     the same with asynchronous scheduling, a reasoning parser and drafts
-    serving.py serve ...                  is `vllm serve ...` for the second form
+    serving.py MODE --model FOLDER        asks a server; prints a line of JSON
+    serving.py serve ...                  is `vllm serve ...` for the mode `async`
+
+The modes: `sync` asks all forms of constraints; `async` asks the same with asynchronous scheduling, a reasoning parser
+and drafts; `in-reasoning` has the grammar begin with the reasoning; `mistral` has a tokenizer of mistral-common, which
+writes Lark grammars for tools and schemas.
 
 Every answer is checked without earleymask.
 """
@@ -44,26 +47,36 @@ from integration.vllm.cases import (
 from pydantic import BaseModel, Field
 
 MODEL = "m"
+OPTIONS = {
+    "sync": ["--tool-call-parser", "hermes"],
+    "async": [
+        *("--tool-call-parser", "hermes", "--async-scheduling", "--reasoning-parser", "deepseek_r1"),
+        "--speculative-config",
+        '{"method": "ngram_gpu", "prompt_lookup_max": 3, "num_speculative_tokens": 3}',
+    ],
+    "in-reasoning": [
+        *("--tool-call-parser", "hermes", "--reasoning-parser", "deepseek_r1"),
+        *("--structured-outputs-config", '{"enable_in_reasoning": true}'),
+    ],
+    "mistral": [
+        *("--tool-call-parser", "mistral", "--tokenizer-mode", "mistral", "--config-format", "hf"),
+        *("--structured-outputs-config", '{"backend": "guidance"}'),
+    ],
+}
 SECONDS_TO_START = 240
 
 
 @contextmanager
-def server(model: str, log: str, asynchronous: bool) -> Iterator[str]:
+def server(model: str, log: str, mode: str) -> Iterator[str]:
     """Run a server. Yield its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    options = ["--tool-call-parser", "hermes", "--enable-auto-tool-choice"]
-    if asynchronous:
-        options += ["--async-scheduling", "--reasoning-parser", "deepseek_r1"]
-        options += [
-            "--speculative-config",
-            '{"method": "ngram_gpu", "prompt_lookup_max": 3, "num_speculative_tokens": 3}',
-        ]
     command = [
         *(sys.executable, "-P", __file__, "serve", model, "--served-model-name", MODEL),
         *("--distributed-executor-backend", "integration.vllm.executor.SamplingExecutor", "--enforce-eager"),
-        *("--max-model-len", "2048", "--block-size", "16", "--host", "127.0.0.1", "--port", str(port), *options),
+        *("--max-model-len", "2048", "--block-size", "16", "--host", "127.0.0.1", "--port", str(port)),
+        *("--enable-auto-tool-choice", *OPTIONS[mode]),
     ]
     names = {
         "EARLEYMASK_VLLM": "1",
@@ -126,6 +139,9 @@ def is_weather(text: str | None) -> None:
 
 class Questions:
     """What is asked of a server, and what came of it."""
+
+    allows_text_beside_tools = False
+    """Whether an answer may be any text in place of a call, though a `response_format` stands beside the tools."""
 
     def __init__(self, address: str) -> None:
         self.client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=120)
@@ -261,6 +277,7 @@ class Questions:
 
     def tools(self) -> None:
         named: Any = {"type": "function", "function": {"name": "sun"}}
+        single_call: Any = {"parallel_tool_calls": False}
 
         def required(**options: Any) -> str:
             calls = self.calls(self.complete(tools=TOOLS, tool_choice="required", **options))
@@ -276,10 +293,10 @@ class Questions:
             return f"ok, {n_calls} calls in {len(found)} answers"
 
         def by_name() -> None:
-            assert len(self.calls(self.complete(tools=TOOLS, tool_choice=named), ("sun",))) == 1
+            assert len(self.calls(self.complete(tools=TOOLS, tool_choice=named, **single_call), ("sun",))) == 1
 
         def single() -> None:
-            calls = self.calls(self.complete(tools=TOOLS, tool_choice="required", parallel_tool_calls=False))
+            calls = self.calls(self.complete(tools=TOOLS, tool_choice="required", **single_call))
             assert len(calls) == 1
 
         def none() -> None:
@@ -287,14 +304,14 @@ class Questions:
             assert not answer.choices[0].message.tool_calls
 
         def stream() -> None:
-            chunks = list(self.complete(tools=TOOLS, tool_choice=named, stream=True))
+            chunks = list(self.complete(tools=TOOLS, tool_choice=named, stream=True, **single_call))
             deltas = [call for chunk in chunks if chunk.choices for call in chunk.choices[0].delta.tool_calls or []]
             is_weather("".join(delta.function.arguments or "" for delta in deltas))
 
         def with_format() -> None:
             for _ in range(8):
                 answer = self.complete(tools=TOOLS, tool_choice="auto", response_format=SCHEMA_FORMAT)
-                if not self.calls(answer):
+                if not self.calls(answer) and not self.allows_text_beside_tools:
                     is_weather(self.text(answer))
 
         allowed: Any = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named]}}
@@ -403,6 +420,44 @@ class Reasoning(Questions):
         super().all()
 
 
+class InReasoning(Questions):
+    """The grammar begins with the reasoning, so that the whole answer follows it, wherever vLLM puts its parts."""
+
+    def all(self) -> None:
+        def everything() -> str:
+            (choice,) = self.complete(response_format=SCHEMA_FORMAT).choices
+            assert choice.finish_reason == "stop", choice
+            message = choice.message
+            reasoning = getattr(message, "reasoning", None) or getattr(message, "reasoning_content", None)
+            is_weather((reasoning or "") + (message.content or ""))
+            return f"ok, {'all' if not message.content else 'not all'} of it is reasoning"
+
+        for number in range(4):
+            self.ask(f"a document with the reasoning, {number}", everything)
+
+
+class Mistral(Questions):
+    """Tools and schemas, for which mistral-common writes Lark grammars with special tokens."""
+
+    allows_text_beside_tools = True  # by the grammar of mistral-common
+
+    def all(self) -> None:
+        self.tools()
+
+        def json_object() -> None:
+            answer = self.complete(response_format={"type": "json_object"}, max_tokens=1000)
+            assert isinstance(json.loads(self.text(answer)), (dict, list))  # vLLM asks mistral-common for either
+
+        def document() -> None:
+            is_weather(self.text(self.complete(response_format=SCHEMA_FORMAT)))
+
+        self.ask("response_format json_schema", document)
+        self.ask("response_format json_object", json_object)
+
+
+QUESTIONS = {"sync": Questions, "async": Reasoning, "in-reasoning": InReasoning, "mistral": Mistral}
+
+
 def void(_: object) -> None:
     pass
 
@@ -418,14 +473,15 @@ def main() -> int:
         run()
         return 0
     parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=QUESTIONS)
     parser.add_argument("--model", required=True)
     parser.add_argument("--log", default="vllm-serve.log", help="the file for what the server prints")
-    parser.add_argument("--async", dest="asynchronous", action="store_true")
     options = parser.parse_args()
-    with server(options.model, options.log, options.asynchronous) as address:
-        questions = (Reasoning if options.asynchronous else Questions)(address)
+    model = f"{options.model}-mistral" if options.mode == "mistral" else options.model
+    with server(model, options.log, options.mode) as address:
+        questions = QUESTIONS[options.mode](address)
         questions.all()
-    print(json.dumps({"mode": "serve", "results": questions.results, "faults": questions.faults}))
+    print(json.dumps({"mode": options.mode, "results": questions.results, "faults": questions.faults}))
     return bool(questions.faults)
 
 
