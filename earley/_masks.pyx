@@ -56,6 +56,7 @@ cdef enum:
     MANY = 16                   # more tokens than so many times MOST_TRIED are tried in one walk over the trie
     MOST_DUPLICATES = 64        # a vocabulary with more of them (tokens spelled alike) has its masks as bitmaps of their own
     MOST_EOS = 16               # masks for so many sets of EOS tokens are kept, and for those of living matchers
+    MOST_TRIES = 4              # and those for so many vocabularies
     TEMPLATE_WORDS = 1 << 20    # the template is cleared when its rows, continuations and positions take more words
 
 # Bytes that may be remembered for one vocabulary: parts, and the answers and masks of all grammars.
@@ -743,14 +744,19 @@ cdef size_t limit_of(Users users) noexcept nogil:
     return users.chosen or MEMORY
 
 
-cdef int drop_unused(Engine engine) except -1:
-    """Drop masks for EOS tokens of matchers that are gone, if there are masks for MOST_EOS sets of EOS tokens."""
+cdef int drop_unused(Engine engine, TokenTrie trie) except -1:
+    """Drop masks that no living matcher uses, if there are those for MOST_EOS sets of EOS tokens, or for MOST_TRIES
+    vocabularies other than that of `trie`. They keep their vocabulary."""
     keys = [key for key in engine.masks if isinstance(key, tuple)]
-    if len(keys) >= MOST_EOS:
-        for key in keys:
-            masks = engine.masks.pop(key)
-            if not is_only_one(masks):
-                engine.masks[key] = masks
+    others = {key[0] if isinstance(key, tuple) else key for key in engine.masks} - {trie}
+    if len(others) >= MOST_TRIES:
+        keys = [key for key in engine.masks if key is not trie]
+    elif len(keys) < MOST_EOS:
+        return 0
+    for key in keys:
+        masks = engine.masks.pop(key)
+        if not is_only_one(masks):
+            engine.masks[key] = masks
     return 0
 
 
@@ -761,8 +767,7 @@ cdef Masks masks_of(Engine engine, TokenTrie trie, tuple eos_token_ids):
     key = trie if eos_token_ids is None else (trie, eos_token_ids)
     masks = engine.masks.get(key)
     if masks is None:
-        if eos_token_ids is not None:
-            drop_unused(engine)
+        drop_unused(engine, trie)
         masks = engine.masks[key] = Masks(engine, trie)
     return masks
 

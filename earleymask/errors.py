@@ -63,6 +63,14 @@ def empty_mask(matcher: Matcher, where: str) -> EmptyMaskError:
     return error
 
 
+def excluded_mask(where: str) -> EmptyMaskError:
+    """Return the error that scores leave none of the tokens that a mask allows. `where` begins the message."""
+    return EmptyMaskError(
+        f"{where}: each token that the grammar allows already has a score of -inf, or an id beyond the scores; check "
+        "what has changed the scores before (min_length, bad words, ...) and the width of the model's output"
+    )
+
+
 class BatchError(EarleymaskError):
     """Some rows of a batch failed; all others are filled.
 

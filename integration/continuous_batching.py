@@ -29,7 +29,7 @@ from ..applying import apply_bitmask
 from ..arguments import as_vocabulary
 from ..bitmask import allocate_bitmask, fill_bitmasks
 from ..earley import Matcher
-from ..errors import BatchError, EmptyMaskError, RejectedTokenError, empty_mask
+from ..errors import BatchError, RejectedTokenError, empty_mask, excluded_mask
 from ..grammar import Grammar
 from ..trie import Vocabulary
 
@@ -54,8 +54,10 @@ def add_grammars(
         finish: let each request end with a whole sentence within its `max_new_tokens` (docs/serving.md, "Budgets").
 
     Raises:
-        ValueError: the manager runs, or its steps are asynchronous, recorded or compiled.
+        ValueError: the manager runs, or its steps are asynchronous, recorded or compiled; or `threads` is less than 1.
     """
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
     grammars = RequestGrammars(vocabulary, threads=threads, finish=finish)
     config = manager.continuous_batching_config
     if manager.is_running() or manager.batch_processor is not None:
@@ -84,10 +86,11 @@ class _Position:
 
     def __init__(self, state: Any, vocabulary: Vocabulary) -> None:
         eos = [state.eos_token_id] if isinstance(state.eos_token_id, int) else state.eos_token_id or []
-        eos = [token_id for token_id in eos if token_id >= 0]
+        self.ends = [token_id for token_id in eos if token_id >= 0] or list(vocabulary.eos_token_ids)
+        """The ids at which the manager ends the request."""
         self.error: Exception | None = None
         try:
-            self.matcher = Matcher(state.logit_processor_kwargs["grammar"], vocabulary, eos or None)
+            self.matcher = Matcher(state.logit_processor_kwargs["grammar"], vocabulary, self.ends)
         except Exception as error:
             self.matcher = Matcher.only_eos(vocabulary)
             self.fail(state, error)
@@ -177,11 +180,10 @@ class RequestGrammars(ContinuousBatchingLogitsProcessor):
         empty = set(torch.isneginf(masked.amax(dim=-1)).nonzero().flatten().tolist())
         for row, (state, position) in self._step.items():
             if position.error is None and row in empty:
-                text = "each token that the grammar allows already has a score of -inf, or an id beyond the scores"
-                position.fail(state, EmptyMaskError(f"after {position.matcher.n_tokens} tokens: {text}"))
+                position.fail(state, excluded_mask(f"after {position.matcher.n_tokens} tokens"))
             if position.error is not None:
                 masked[row] = -torch.inf
-                masked[row, [each for each in position.matcher.eos_token_ids if each < scores.shape[-1]] or 0] = 0.0
+                masked[row, [each for each in position.ends if each < scores.shape[-1]] or 0] = 0.0
         return masked
 
     def _position(self, state: Any) -> _Position:

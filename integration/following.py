@@ -34,7 +34,7 @@ class Follower:
             (docs/serving.md, "Budgets"). None: it may be cut.
 
     Attributes:
-        error: what has ended the sequence, see `row_or_end`; None if nothing has.
+        error: what has ended the sequence, see `row_or_end` and `end`; None if nothing has.
         n_calls: how often a mask was asked for.
     """
 
@@ -42,8 +42,9 @@ class Follower:
         self.vocabulary = as_vocabulary(vocabulary)
         self.matcher = Matcher(as_grammar(grammar, self.vocabulary), self.vocabulary)
         self.max_tokens = max_tokens
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.n_calls = 0
+        self._n_failed: int | None = None  # ids of the call whose error has ended the sequence
         self._prompt: npt.NDArray[np.integer[Any]] | None = None
         self._row = allocate_bitmask(1, self.vocabulary)[0]
 
@@ -84,15 +85,19 @@ class Follower:
         return self._row
 
     def row_or_end(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
-        """Return the mask as `row` does; but if that fails, keep the error, and allow EOS alone from then on."""
+        """Return the mask as `row` does; but if that fails, keep the error, and allow EOS alone from then on, unless
+        the loop takes back the tokens after which it failed."""
+        if self._n_failed is not None and len(ids) < self._n_failed:
+            self.error = self._n_failed = None
         if self.error is None:
             try:
                 return self.row(ids)
             except Exception as error:
                 self.end(error)
+                self._n_failed = len(ids)
         return self._row
 
-    def end(self, error: Exception) -> None:
+    def end(self, error: BaseException) -> None:
         """Keep an error, and end the sequence."""
         self.error = error
         Matcher.only_eos(self.vocabulary).fill_bitmask(self._row)

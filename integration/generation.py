@@ -25,7 +25,7 @@ from ..applying import apply_bitmask
 from ..arguments import as_grammars_or_none
 from ..bitmask import TOKENS_PER_WORD, allocate_bitmask, fill_bitmasks
 from ..earley import Matcher
-from ..errors import VocabularyError, empty_mask
+from ..errors import VocabularyError, empty_mask, excluded_mask
 from ..trie import Vocabulary
 from .vocabularies import model_vocabulary
 
@@ -122,7 +122,7 @@ def generate(
     Raises:
         ValueError: the prompts, the grammars or `temperature` do not fit; or the model takes no `position_ids`.
         VocabularyError: `forced` is True, and the vocabulary has no `encode`.
-        EmptyMaskError: the vocabulary cannot spell what must come next.
+        EmptyMaskError: the vocabulary cannot spell what must come next, or the model has no score for it.
     """
     if not isinstance(vocabulary, Vocabulary):
         vocabulary = model_vocabulary(model, vocabulary)
@@ -169,6 +169,7 @@ class _Loop:
         self.forced = forced
         self.threads = threads
         self.size = vocabulary.size
+        self.n_readable = model.get_input_embeddings().num_embeddings
         self.masks = allocate_bitmask(len(rows), vocabulary)
 
     def run(self, temperature: float | None, generator: torch.Generator | None, bar: Any) -> int:
@@ -190,6 +191,9 @@ class _Loop:
             # A mask that allows all tokens leaves the scores of ids beyond the vocabulary as they are.
             constrained = [at for at, index in enumerate(live) if self.rows[index].matcher is not None]
             scores[constrained, self.size :] = -torch.inf
+            for at in torch.isneginf(scores.amax(dim=-1)).nonzero().flatten().tolist():
+                row = self.rows[live[at]]
+                raise excluded_mask(f"row {live[at]}, after {len(row.tokens)} tokens")
             for index, token in zip(live, _chosen(scores, temperature, generator), strict=True):
                 self.rows[index].unread = []
                 self.rows[index].write([token], forced=False)
@@ -202,7 +206,7 @@ class _Loop:
                 for index in agenda:
                     matcher = self.rows[index].matcher
                     if matcher is not None:
-                        self.rows[index].write(matcher.forced_tokens(), forced=True)
+                        self.force(index, matcher.forced_tokens())
             agenda = [index for index in agenda if self.rows[index].is_live]
             matchers = [self.rows[index].matcher for index in agenda]
             fill_bitmasks(matchers, self.masks, threads=self.threads, indices=agenda)
@@ -210,11 +214,17 @@ class _Loop:
             for index, matcher in zip(agenda, matchers, strict=True):
                 token = _only_token(self.masks[index])
                 if token is not None:
-                    self.rows[index].write([token], forced=True)
+                    self.force(index, [token])
                     again.append(index)
                 elif matcher is not None and not self.masks[index].any():
                     raise empty_mask(matcher, f"row {index}, after {matcher.n_tokens} tokens")
             agenda = [index for index in again if self.rows[index].is_live]
+
+    def force(self, index: int, tokens: Sequence[int]) -> None:
+        """Append forced tokens to a row. A vocabulary may have ids that the model has not."""
+        if max(tokens, default=0) >= self.n_readable:
+            raise excluded_mask(f"row {index}, after {len(self.rows[index].tokens)} tokens")
+        self.rows[index].write(tokens, forced=True)
 
 
 class Reader:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..applying import apply_bitmask
-from ..errors import EmptyMaskError, VocabularyError
+from ..errors import VocabularyError, excluded_mask
 from ..trie import Vocabulary
 from .following import Follower
 
@@ -88,7 +88,8 @@ class GrammarProcessor:
             (docs/serving.md, "Budgets"). None: it may be cut.
 
     Raises, at the end of the `with` statement:
-        RejectedTokenError, EmptyMaskError, LimitError, BudgetError: what has ended the text before its time.
+        RejectedTokenError, EmptyMaskError, LimitError, BudgetError: what has ended the text before its time; also
+            KeyboardInterrupt, if it came while the processor ran.
         RuntimeError: the processor has not been called, so the text has no constraint.
     """
 
@@ -101,7 +102,7 @@ class GrammarProcessor:
         self._is_open = False
 
     @property
-    def error(self) -> Exception | None:
+    def error(self) -> BaseException | None:
         """What has ended the text before its time; None if nothing has."""
         return self._follower.error
 
@@ -133,9 +134,8 @@ class GrammarProcessor:
                 self._follower.end(RuntimeError("a GrammarProcessor must be used within its `with` statement"))
             apply_bitmask(masked, self._follower.row_or_end(np.asarray(input_ids)))
             if self.error is None and np.isneginf(masked.max()):
-                text = "each token that the grammar allows already has a score of -inf, or an id beyond the scores"
-                self._follower.end(EmptyMaskError(f"after {self._follower.matcher.n_tokens} tokens: {text}"))
-        except Exception as error:
+                self._follower.end(excluded_mask(f"after {self._follower.matcher.n_tokens} tokens"))
+        except BaseException as error:  # C would drop a KeyboardInterrupt, too
             self._follower.end(error)
         if self.error is not None:
             masked[:] = -np.inf

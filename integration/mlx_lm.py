@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import mlx.core as mx
 import numpy as np
+import numpy.typing as npt
 
+from ..errors import excluded_mask
 from ..trie import Vocabulary
 from .following import Follower
 
@@ -68,7 +70,7 @@ class GrammarProcessor:
         self._on_error = on_error
 
     @property
-    def error(self) -> Exception | None:
+    def error(self) -> BaseException | None:
         """What has ended the text before its time; None if nothing has."""
         return self._follower.error
 
@@ -76,7 +78,19 @@ class GrammarProcessor:
         """Return the scores with -inf for all tokens that the grammar does not allow."""
         ids = np.array(tokens, np.int64)
         row = self._follower.row(ids) if self._on_error == "raise" else self._follower.row_or_end(ids)
-        allowed = np.zeros(logits.shape[-1], np.bool_)
-        bits = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(allowed)]
-        allowed[: len(bits)] = bits
+        allowed = _allowed(row, logits.shape[-1])
+        if self.error is None and not allowed.any():  # whether scores are finite, only a wait for the model would tell
+            error = excluded_mask(f"after {self._follower.matcher.n_tokens} tokens")
+            if self._on_error == "raise":
+                raise error
+            self._follower.end(error)
+            allowed = _allowed(row, logits.shape[-1])
         return mx.where(mx.array(allowed), logits, mx.array(-np.inf, logits.dtype))
+
+
+def _allowed(row: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
+    """Return whether each of so many tokens is allowed."""
+    allowed = np.zeros(width, np.bool_)
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")[:width]
+    allowed[: len(bits)] = bits
+    return allowed

@@ -86,7 +86,7 @@ class GrammarMasks:
         self._n_prompt = int(generator.token_count())
 
     @property
-    def errors(self) -> list[Exception | None]:
+    def errors(self) -> list[BaseException | None]:
         """What has ended each row before its time; None if nothing has."""
         return [None if each is None else each.error for each in self._followers]
 

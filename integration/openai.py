@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..arguments import as_grammar
+from ..errors import GrammarError
 from ..grammar import Grammar
 from .server.constraints import grammar_of, read_structured
 from .server.fields import Fields
@@ -45,7 +46,7 @@ def extra_body(grammar: Any, *, fit_max_tokens: bool = False) -> dict[str, Any]:
         fit_max_tokens: whether the answer must be complete within `max_tokens`; `earleymask serve` alone knows it.
 
     Raises ValueError if the fields cannot say what the grammar is, because it has options such as flags of a regular
-    expression, `property_order="any"`, or grammars that it names with `@`.
+    expression, `property_order="any"`, or grammars that it names with `@` or has been made of (`Grammar.union`).
     """
     made = as_grammar(grammar)
     field = _FIELDS[made.kind]
@@ -57,8 +58,15 @@ def extra_body(grammar: Any, *, fit_max_tokens: bool = False) -> dict[str, Any]:
         body["disable_additional_properties"] = True
     read = read_structured(Fields({**body}, "structured_outputs"))
     assert read is not None
-    if grammar_of(read).fingerprint != made.fingerprint:
-        raise ValueError("structured_outputs cannot say how this grammar is to be read; make it without options")
+    try:
+        is_same = grammar_of(read).fingerprint == made.fingerprint
+    except GrammarError:  # it has been made of other grammars
+        is_same = False
+    if not is_same:
+        raise ValueError(
+            "structured_outputs cannot say how this grammar is to be read; make it without options, and of one text "
+            "rather than of other grammars"
+        )
     return {"structured_outputs": body, **({"fit_max_tokens": True} if fit_max_tokens else {})}
 
 

@@ -29,7 +29,7 @@ from ..arguments import as_grammar
 from ..bitmask import allocate_bitmask
 from ..drafts import fill_draft_bitmasks
 from ..earley import Matcher
-from ..errors import empty_mask
+from ..errors import empty_mask, excluded_mask
 from ..trie import Vocabulary
 from .generation import cache_name
 
@@ -134,7 +134,7 @@ def speculate(
 
     Raises:
         ValueError: `way` is unknown, the prompt is empty, or `max_new_tokens` or `temperature` is negative.
-        EmptyMaskError: the vocabulary cannot spell what must come next.
+        EmptyMaskError: the vocabulary cannot spell what must come next, or a model has no score for it.
     """
     if way not in ("constrained", "verified", "tree"):
         raise ValueError(f'way is {way!r}; give "constrained", "verified" or "tree"')
@@ -145,7 +145,7 @@ def speculate(
         raise ValueError("the prompt is empty; begin it with BOS or any other id")
     large = ModelScores(target) if isinstance(target, torch.nn.Module) else target
     small = ModelScores(draft) if isinstance(draft, torch.nn.Module) else draft
-    matcher = Matcher(as_grammar(grammar), vocabulary)
+    matcher = Matcher(as_grammar(grammar, vocabulary), vocabulary)
     sampler = Sampler(temperature, generator)
     found = Speculated()
     while len(found.tokens) < max_new_tokens and not matcher.is_finished():
@@ -184,7 +184,7 @@ def constrained_step(
         scores = draft.scores([*ids, *tokens], [], [])
         drafted.append(sampler.probabilities(scores, row, place)[0])
         tokens.append(sampler.sample(drafted[-1]))
-        place.accept(tokens[-1])
+        _accept(place, tokens[-1])
     return _verified(target, ids, matcher, sampler, tokens, drafted)
 
 
@@ -223,14 +223,14 @@ def _verified(
         p = sampler.probabilities(scores[at : at + 1], rows[at : at + 1], matcher)[0]
         if not sampler.accepts(p, q, token):
             token = sampler.sample(_rest(p, q))
-            matcher.accept(token)
+            _accept(matcher, token)
             return [*written, token]
-        matcher.accept(token)
+        _accept(matcher, token)
         written.append(token)
         if matcher.is_finished():
             return written
     token = sampler.sample(sampler.probabilities(scores[-1:], rows[-1:], matcher)[0])
-    matcher.accept(token)
+    _accept(matcher, token)
     return [*written, token]
 
 
@@ -259,7 +259,7 @@ def tree_step(
                 break
             p = _rest(p, tree.drafted[node])
         token = sampler.sample(p) if accepted is None else tree.tokens[accepted]
-        matcher.accept(token)
+        _accept(matcher, token)
         written.append(token)
         node = accepted
     return written
@@ -334,6 +334,8 @@ class Sampler:
             apply_bitmask(found, rows)
             assert matcher is not None
             found = found[:, : matcher.vocabulary.size]
+            if torch.isneginf(found.amax(dim=-1)).any():
+                raise excluded_mask(f"after {matcher.n_tokens} tokens")
         if self.temperature == 0:
             return torch.nn.functional.one_hot(found.argmax(dim=-1), found.shape[-1]).double()
         return torch.softmax(found / self.temperature, dim=-1)
@@ -356,6 +358,12 @@ class Sampler:
         """Return whether a token that was drawn from `q` is accepted as one of `p`."""
         chance = float(torch.rand((), generator=self.generator, dtype=torch.float64))
         return chance * float(q[token]) < float(p[token])
+
+
+def _accept(matcher: Matcher, token: int) -> None:
+    """Accept a token that was chosen under the mask."""
+    if not matcher.accept(token):
+        raise AssertionError("this is a bug in earleymask: a token of its own mask is not accepted")
 
 
 def _rest(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:

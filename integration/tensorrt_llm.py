@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from ..applying import apply_bitmask
+from ..errors import excluded_mask
 from ..trie import Vocabulary
 from .following import Follower
 
@@ -40,9 +41,10 @@ class GrammarProcessor:
 
     def __init__(self, grammar: GrammarLike, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
         self._follower = Follower(grammar, vocabulary, max_tokens=max_tokens)
+        self._request: int | None = None
 
     @property
-    def error(self) -> Exception | None:
+    def error(self) -> BaseException | None:
         """What has ended the text before its time; None if nothing has."""
         return self._follower.error
 
@@ -57,12 +59,24 @@ class GrammarProcessor:
         """Set the scores of all tokens that the grammar does not allow to -inf. `logits`: of shape `(1, 1, width)`, or
         `(width,)`; `token_ids`: those of each beam so far, prompt included."""
         follower = self._follower
+        if self._request is None:
+            self._request = req_id
         if len(token_ids) != 1 and follower.error is None:
             follower.end(ValueError(f"there are {len(token_ids)} beams; a GrammarProcessor takes one"))
-        row = follower.row_or_end(np.asarray(token_ids[0], np.int64))
-        rows = logits.view(-1, logits.shape[-1])
+        if req_id != self._request and follower.error is None:
+            follower.end(
+                ValueError(f"request {req_id} has the GrammarProcessor of request {self._request}; make another")
+            )
+        row = follower.row_or_end(np.asarray(token_ids[0] if token_ids else (), np.int64))
+        width = logits.shape[-1]
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+        if follower.error is None and not bits[:width].any():
+            follower.end(excluded_mask(f"after {follower.matcher.n_tokens} tokens"))
+        rows = logits.view(-1, width)
         with _stream(stream_ptr):
             apply_bitmask(rows, np.tile(row, (len(rows), 1)))
+            # A mask that allows all tokens leaves the scores of ids beyond the vocabulary as they are.
+            rows[:, follower.vocabulary.size :] = -torch.inf
 
 
 def _stream(pointer: int | None) -> AbstractContextManager[Any]:

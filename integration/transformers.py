@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from ..applying import apply_bitmask
 from ..arguments import as_grammars_or_none, as_vocabulary
 from ..bitmask import allocate_bitmask, fill_bitmasks
 from ..earley import Matcher
-from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError, empty_mask
+from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError, empty_mask, excluded_mask
 from ..grammar import Grammar
 from ..histories import DEFAULT_CAPACITY, KEY_BYTES, Histories, advance, history_key
 from ..trie import Vocabulary
@@ -58,8 +59,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
         vocabulary: the vocabulary of the model; `model_vocabulary` makes it.
         prompt_length: how many ids at the beginning of each row belong to the prompt, padding included. By default, the
             length of the rows in the first call of a generation. A call is taken for a first one if its rows do not
-            continue those of the call before. Give the length, or call `reset` in between, if one processor serves
-            several `generate` calls and a prompt may be the previous prompt plus one token.
+            continue those of the call before, or take some of their last ids back, as assisted decoding does. Give the
+            length, or call `reset` in between, if one processor serves several `generate` calls and a prompt may be the
+            previous prompt and the beginning of its answer.
         eos_token_id: the ids that end a row, instead of the vocabulary's: those of
             `model.generation_config.eos_token_id`.
         threads: how many masks are made at the same time.
@@ -103,7 +105,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
                 raise ValueError("give prompt_length or assisted_prompt, not both")
             self._assisted = np.asarray(torch.as_tensor(assisted_prompt).cpu()).ravel()
             prompt_length = len(self._assisted)
-        self.vocabulary = vocabulary if eos_token_id is None else _with_eos(vocabulary, eos_token_id)
+        self.vocabulary, self.eos_token_ids = _with_eos(vocabulary, eos_token_id)
         self.prompt_length = prompt_length
         self.threads = threads
         self.temperatures = temperatures
@@ -111,7 +113,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         # Rows of the same grammar share their histories, also if it is listed several times.
         distinct = list(dict.fromkeys([each for each in self.grammars if each is not None]))
         self._grammar_of = [None if each is None else distinct.index(each) for each in self.grammars]
-        self._histories = [Histories(Matcher(each, self.vocabulary)) for each in distinct]
+        self._histories = [Histories(Matcher(each, self.vocabulary, self.eos_token_ids)) for each in distinct]
         self.reset()
 
     def reset(self) -> None:
@@ -243,18 +245,21 @@ class GrammarLogitsProcessor(LogitsProcessor):
         for histories in self._histories:
             histories.capacity = max(DEFAULT_CAPACITY, 2 * len(ids))
         written = ids[:, prompt_length:]
-        ends = np.isin(written, self.vocabulary.eos_token_ids)
         # Give rows without an end one after their last id; `argmax` finds the first of several.
-        ends = np.pad(ends, ((0, 0), (0, 1)), constant_values=True)
+        ends = np.zeros((len(ids), written.shape[1] + 1), np.bool_)
+        ends[:, -1] = True
+        for token_id in self.eos_token_ids:
+            ends[:, :-1] |= written == token_id
         lengths = np.minimum(ends.argmax(axis=1) + 1, written.shape[1])
-        # A key cannot hold these ids; in it they would become others.
         of_row = [self._grammar_of[row // rows_per_grammar] for row in range(len(ids))]
-        constrained = np.array([grammar is not None for grammar in of_row])[:, None]
-        impossible = (written < 0) | (written > MAX_KEY_ID)
-        impossible &= constrained & (np.arange(written.shape[1]) < lengths[:, None])
-        if impossible.any():
-            row, index = (int(each) for each in np.argwhere(impossible)[0])
-            raise self._rejected(row, index, int(written[row, index]))
+        if written.size and (written.min() < 0 or written.max() > MAX_KEY_ID):
+            # A key cannot hold these ids; in it they would become others.
+            constrained = np.array([grammar is not None for grammar in of_row])[:, None]
+            impossible = (written < 0) | (written > MAX_KEY_ID)
+            impossible &= constrained & (np.arange(written.shape[1]) < lengths[:, None])
+            if impossible.any():
+                row, index = (int(each) for each in np.argwhere(impossible)[0])
+                raise self._rejected(row, index, int(written[row, index]))
         return [
             None if grammar is None else (grammar, history_key(written[row, :length]))
             for row, (grammar, length) in enumerate(zip(of_row, lengths, strict=True))
@@ -277,7 +282,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     def _has_ended(self, key: RowKey) -> bool:
         """Tell whether the last id of a history is EOS."""
-        return bool(key[1]) and int(np.frombuffer(key[1], np.uint32)[-1]) in self.vocabulary.eos_token_ids
+        return bool(key[1]) and int(np.frombuffer(key[1], np.uint32)[-1]) in self.eos_token_ids
 
     def _may_give_up(self, key: RowKey, n_accepted: int, n_rows: int) -> bool:
         """Tell whether this history, which the grammar rejects, is not meant for the result: a drafted one, or one that
@@ -297,7 +302,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         if at is None or n_rows == 1 or n_accepted != len(history) // KEY_BYTES - 1:
             return False
         n_allowed = int(np.unpackbits(self._masks[at].view(np.uint8)).sum())
-        return n_allowed < max(2, 1 + len(self.vocabulary.eos_token_ids)) * n_rows
+        return n_allowed < max(2, 1 + len(self.eos_token_ids)) * n_rows
 
     def _rejected(self, row: int, index: int, token_id: int) -> RejectedTokenError:
         return RejectedTokenError(
@@ -315,15 +320,19 @@ class GrammarLogitsProcessor(LogitsProcessor):
         ended = [row for row in constrained if row not in continuing]
         masked = scores.clone()
         if continuing:
-            bitmask = allocate_bitmask(len(keys), self.vocabulary)
-            bitmask[list(continuing)] = self._masks[[self._mask_of[key] for key in continuing.values()]]
+            bitmask = self._masks
+            if len(bitmask) != len(keys) or list(continuing.values()) != list(self._mask_of):
+                # Some rows share a mask, or have none.
+                bitmask = allocate_bitmask(len(keys), self.vocabulary)
+                bitmask[list(continuing)] = self._masks[[self._mask_of[key] for key in continuing.values()]]
             apply_bitmask(masked, bitmask)
-            # A mask that allows all tokens leaves the scores of ids beyond the vocabulary as they are.
-            masked[list(continuing), self.vocabulary.size :] = -torch.inf
+            if masked.shape[-1] > self.vocabulary.size:
+                # A mask that allows all tokens leaves the scores of ids beyond the vocabulary as they are.
+                masked[list(continuing), self.vocabulary.size :] = -torch.inf
         if ended:
             # The scores of these rows do not matter, but a row of NaN would stop the whole batch.
             width = scores.shape[-1]
-            eos = [token_id for token_id in self.vocabulary.eos_token_ids if token_id < width]
+            eos = [token_id for token_id in self.eos_token_ids if token_id < width]
             if not eos:
                 raise VocabularyError(f"the scores are {width} wide, all EOS ids of the vocabulary are beyond them")
             masked[ended] = -torch.inf
@@ -338,10 +347,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         where = f"row {row}, after {len(key[1]) // KEY_BYTES} tokens"
         if not mask.any():
             return empty_mask(self._position(key), where)
-        return EmptyMaskError(
-            f"{where}: each token that the grammar allows already has a score of -inf, or an id beyond the scores; "
-            "check the processors before this one (min_length, bad words, ...) and the width of the model's output"
-        )
+        return excluded_mask(where)
 
 
 def _tempered(scores: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -352,16 +358,23 @@ def _tempered(scores: torch.Tensor, temperature: float) -> torch.Tensor:
     return scores / temperature
 
 
-def _with_eos(vocabulary: Vocabulary, eos_token_id: int | Sequence[int]) -> Vocabulary:
-    """Return the vocabulary with other end-of-sequence ids; the same object if they are the same."""
-    eos = (eos_token_id,) if isinstance(eos_token_id, int) else tuple(int(each) for each in eos_token_id)
-    if set(eos) == set(vocabulary.eos_token_ids):
-        return vocabulary
-    return Vocabulary.from_tokens(
-        [vocabulary.token_bytes(token_id) for token_id in range(vocabulary.size)],
-        eos_token_id=eos,
-        special_token_ids=vocabulary.special_token_ids,
-        special_tokens=vocabulary.special_tokens,
-        size=vocabulary.size,
-        encode=vocabulary.encode,
-    )
+def _with_eos(vocabulary: Vocabulary, eos_token_id: int | Sequence[int] | None) -> tuple[Vocabulary, tuple[int, ...]]:
+    """Return the vocabulary and the ids that end a row. The vocabulary is another one if one of these has a text; it is
+    remembered, for making it takes about 0.1 s."""
+    if eos_token_id is None:
+        return vocabulary, vocabulary.eos_token_ids
+    ids = [eos_token_id] if isinstance(eos_token_id, int) else [int(each) for each in eos_token_id]
+    ends = tuple(sorted(set(ids)))
+    if not any(0 <= each < vocabulary.size and vocabulary.token_bytes(each) for each in ends):
+        return vocabulary, ends
+    others = _OTHERS.setdefault(vocabulary, {})
+    if ends not in others:
+        while len(others) >= N_OTHERS:
+            others.pop(next(iter(others)))
+        others[ends] = vocabulary.with_eos(ends)
+    return others[ends], ends
+
+
+N_OTHERS = 4
+_OTHERS: WeakKeyDictionary[Vocabulary, dict[tuple[int, ...], Vocabulary]] = WeakKeyDictionary()
+"""Vocabularies in which ids that have a text end a row, for each vocabulary in which they do not."""

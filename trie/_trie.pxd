@@ -46,6 +46,11 @@ cdef inline uint32_t node_skip(node_t node) noexcept nogil:
     return <uint32_t>(node >> SKIP_SHIFT)
 
 
+cdef struct sortable:
+    uint64_t first_bytes            # of a token, the first one highest; zeros after its end
+    uint32_t token_id
+
+
 cdef class TokenTrie:
     cdef node_t* nodes              # owned; nodes[0:n_nodes], then one zero node, so that nodes[i + skip] may be loaded
     cdef readonly uint32_t n_nodes
@@ -63,4 +68,7 @@ cdef class TokenTrie:
                                     # the trie's value: not pickled, may be replaced by None at any time
 
     cdef int _copy_tokens(self, list tokens) except -1
-    cdef int _build(self, list order) except -1
+    cdef int _build(self) except -1
+    cdef sortable* _sorted(self, sortable* order, sortable* other) noexcept nogil
+    cdef bint _is_before(self, const sortable* a, const sortable* b) noexcept nogil
+    cdef bint _write_nodes(self, const sortable* order) noexcept nogil

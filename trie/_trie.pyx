@@ -5,8 +5,9 @@ Tokens that are sorted by their bytes come in the order in which a depth-first w
 over the sorted tokens writes the trie: each token shares its first bytes with the token before it. The nodes of that token
 after the shared bytes are closed, which fills in their `skip`; then one node is appended for each byte that is not shared.
 
-Sorting takes most of the time. The memory is 8 bytes a node and a copy of the token bytes. A trie never changes once it is
-built, so threads share it without locks, except for `learned`: the layers above own it and lock it.
+Sorting takes most of the time. Other threads run meanwhile: a server makes a vocabulary for
+some requests while it answers others. The memory is 8 bytes a node and a copy of the token bytes. A trie never changes once
+it is built, so threads share it without locks, except for `learned`: the layers above own it and lock it.
 
 Not here: where token bytes come from (`vocabulary` and the modules beside it), walking the trie under a grammar (`earley/`).
 """
@@ -29,7 +30,7 @@ cdef class TokenTrie:
 
     def __cinit__(self, list tokens not None):
         self._copy_tokens(tokens)
-        self._build(sorted(range(self.n_tokens), key=tokens.__getitem__))
+        self._build()
         if DEBUG:
             self.check()
 
@@ -82,27 +83,86 @@ cdef class TokenTrie:
         self.token_offsets[n] = <uint32_t>total
         return 0
 
-    cdef int _build(self, list order) except -1:
-        """Write nodes and duplicates; `order` is all ids sorted by their bytes, equal ones by id."""
-        cdef uint32_t open_node[MAX_TOKEN_BYTES + 1]    # open_node[d]: the last node of depth d; depths 1 to before_length are open
-        cdef unsigned char* before = NULL               # the token before this one in byte order
-        cdef unsigned char* data
-        cdef uint32_t before_length = 0, length, shared, depth, token_id, representative = 0, n = 0
+    cdef int _build(self) except -1:
+        """Write nodes and duplicates."""
         cdef uint64_t most = min(self.token_offsets[self.n_tokens], <uint64_t>MAX_NODES)
-        cdef Py_ssize_t i
+        cdef sortable* order
+        cdef bint fits
 
         # Allocate room for as many nodes as there can be: only pages that are written to are used, and the rest is freed.
         self.nodes = <node_t*>malloc((<size_t>most + 1) * sizeof(node_t))
         self.duplicates = <uint32_t*>malloc((2 * <size_t>self.n_text_tokens + 1) * sizeof(uint32_t))
-        if self.nodes is NULL or self.duplicates is NULL:
+        order = <sortable*>malloc((2 * <size_t>self.n_text_tokens + 1) * sizeof(sortable))    # the second half for merging
+        if self.nodes is NULL or self.duplicates is NULL or order is NULL:
+            free(order)
             raise MemoryError()
+        with nogil:
+            fits = self._write_nodes(self._sorted(order, order + self.n_text_tokens))
+        free(order)
+        if not fits:
+            raise VocabularyError(f"token trie of more than {MAX_NODES:,} nodes (22 bits of skip in a trie node)")
+        self.nodes = <node_t*>shrunk(self.nodes, (<size_t>self.n_nodes + 1) * sizeof(node_t))
+        self.duplicates = <uint32_t*>shrunk(self.duplicates, (2 * <size_t>self.n_duplicates + 1) * sizeof(uint32_t))
+        return 0
 
-        for i in range(len(order)):
-            token_id = order[i]
+    cdef sortable* _sorted(self, sortable* order, sortable* other) noexcept nogil:
+        """Return the text tokens sorted by their bytes, equal ones by id, in one of two arrays with room for all."""
+        cdef uint32_t n = 0, token_id, i, length, width = 1, begin, middle, end, left, right, at
+        cdef unsigned char* data
+        cdef uint64_t first_bytes
+        cdef sortable* merged
+        for token_id in range(self.n_tokens):
             data = self.token_buffer + self.token_offsets[token_id]
             length = self.token_offsets[token_id + 1] - self.token_offsets[token_id]
             if length == 0:
                 continue
+            first_bytes = 0
+            for i in range(8):
+                first_bytes = first_bytes << 8 | (data[i] if i < length else 0)
+            order[n].first_bytes, order[n].token_id = first_bytes, token_id
+            n += 1
+        while width < n:        # runs of `width` are sorted; merge two at a time
+            begin = 0
+            while begin < n:
+                middle, end = min(begin + width, n), min(begin + 2 * width, n)
+                left, right = begin, middle
+                for at in range(begin, end):
+                    if right == end or (left < middle and not self._is_before(order + right, order + left)):
+                        other[at] = order[left]
+                        left += 1
+                    else:
+                        other[at] = order[right]
+                        right += 1
+                begin = end
+            merged = other
+            other, order = order, merged
+            width *= 2
+        return order
+
+    cdef bint _is_before(self, const sortable* a, const sortable* b) noexcept nogil:
+        """Tell whether the bytes of `a` come before those of `b`."""
+        cdef uint32_t a_length, b_length
+        cdef int order
+        if a.first_bytes != b.first_bytes:
+            return a.first_bytes < b.first_bytes
+        a_length = self.token_offsets[a.token_id + 1] - self.token_offsets[a.token_id]
+        b_length = self.token_offsets[b.token_id + 1] - self.token_offsets[b.token_id]
+        order = memcmp(
+            self.token_buffer + self.token_offsets[a.token_id], self.token_buffer + self.token_offsets[b.token_id],
+            min(a_length, b_length),
+        )
+        return order < 0 or (order == 0 and a_length < b_length)
+
+    cdef bint _write_nodes(self, const sortable* order) noexcept nogil:
+        """Write nodes and duplicates of the sorted text tokens. Return False if there are too many."""
+        cdef uint32_t open_node[MAX_TOKEN_BYTES + 1]    # open_node[d]: the last node of depth d; depths 1 to before_length are open
+        cdef unsigned char* before = NULL               # the token before this one in byte order
+        cdef unsigned char* data
+        cdef uint32_t before_length = 0, length, shared, depth, token_id, representative = 0, n = 0, i
+        for i in range(self.n_text_tokens):
+            token_id = order[i].token_id
+            data = self.token_buffer + self.token_offsets[token_id]
+            length = self.token_offsets[token_id + 1] - self.token_offsets[token_id]
             shared = _shared_prefix(before, before_length, data, length)
             if shared == length:        # the same bytes as the token before it
                 self.duplicates[2 * self.n_duplicates] = representative
@@ -110,7 +170,7 @@ cdef class TokenTrie:
                 self.n_duplicates += 1
                 continue
             if n + <uint64_t>(length - shared) > MAX_NODES:
-                raise VocabularyError(f"token trie of more than {MAX_NODES:,} nodes (22 bits of skip in a trie node)")
+                return False
             for depth in range(shared + 1, before_length + 1):
                 self.nodes[open_node[depth]] |= <uint64_t>(n - open_node[depth]) << SKIP_SHIFT
             for depth in range(shared + 1, length + 1):
@@ -124,9 +184,7 @@ cdef class TokenTrie:
             self.nodes[open_node[depth]] |= <uint64_t>(n - open_node[depth]) << SKIP_SHIFT
         self.nodes[n] = 0
         self.n_nodes = n
-        self.nodes = <node_t*>shrunk(self.nodes, (<size_t>n + 1) * sizeof(node_t))
-        self.duplicates = <uint32_t*>shrunk(self.duplicates, (2 * <size_t>self.n_duplicates + 1) * sizeof(uint32_t))
-        return 0
+        return True
 
     def token_bytes(self, token_id):
         cdef uint32_t t

@@ -244,6 +244,20 @@ class Vocabulary:
                 object.__setattr__(other, name, encode if name == "encode" else getattr(self, name))
         return other
 
+    def with_eos(self, eos_token_id: SupportsIndex | Iterable[SupportsIndex]) -> Vocabulary:
+        """Return a vocabulary with these EOS ids in place of its own, which stay special tokens.
+
+        If none of them has a text, `Matcher(..., eos_token_ids=...)` does the same and makes no vocabulary. An id that
+        has one loses it: it ends a sequence and is no part of the text.
+        """
+        return type(self).from_tokens(
+            [self.token_bytes(token_id) for token_id in range(self.size)],
+            eos_token_id=eos_token_id,
+            special_token_ids=[*self.special_token_ids, *self.eos_token_ids],
+            special_tokens=self.special_tokens,
+            encode=self.encode,
+        )
+
     # -- what it holds -------------------------------------------------------------------------------------------------
 
     def token_bytes(self, token_id: int) -> builtins.bytes:

@@ -22,9 +22,9 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from ...bitmask import TOKENS_PER_WORD
+from ...bitmask import TOKENS_PER_WORD, allocate_bitmask
 from ...earley import Matcher
-from ...errors import EarleymaskError
+from ...errors import EarleymaskError, empty_mask
 from ...pool import MatcherPool
 from ...prepare import prepare
 from ...trie import Vocabulary
@@ -82,7 +82,8 @@ class EarleymaskBackend(StructuredOutputBackend):
 
         Raises EarleymaskError; vLLM then refuses the request with the message.
         """
-        pool = self._pools.find(stop_token_ids or ())
+        stop_token_ids = stop_token_ids or set()
+        pool = self._pools.find(stop_token_ids)
         vocabulary = pool.vocabulary if request_type is StructuredOutputOptions.STRUCTURAL_TAG else None
         matcher = pool.matcher(
             read_grammar,
@@ -92,6 +93,10 @@ class EarleymaskBackend(StructuredOutputBackend):
             eos_token_ids=stop_token_ids or None,
             **self._options,
         )
+        row = allocate_bitmask(1, pool.vocabulary)[0]
+        matcher.fill_bitmask(row)
+        if not row.any():
+            raise empty_mask(matcher, "after 0 tokens")
         return EarleymaskGrammar(matcher)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
@@ -121,14 +126,11 @@ class _Pools:
             return self._first
         with self._lock:
             pool = self._pools.get(with_text)
-            if pool is None:
-                vocabulary = Vocabulary.from_tokens(
-                    [of.token_bytes(token_id) for token_id in range(of.size)],
-                    eos_token_id=[*of.eos_token_ids, *with_text],
-                    special_token_ids=of.special_token_ids,
-                    special_tokens=of.special_tokens,
-                )
-                pool = self._pools[with_text] = MatcherPool(vocabulary, capacity=N_GRAMMARS, warm=WARM_SECONDS)
+        if pool is None:  # made without the lock, for it takes a while
+            vocabulary = of.with_eos([*of.eos_token_ids, *with_text])
+            pool = MatcherPool(vocabulary, capacity=N_GRAMMARS, warm=WARM_SECONDS)
+        with self._lock:
+            pool = self._pools.setdefault(with_text, pool)
             self._pools.move_to_end(with_text)
             while len(self._pools) >= N_VOCABULARIES:
                 self._pools.popitem(last=False)
@@ -145,26 +147,51 @@ class EarleymaskGrammar(StructuredOutputGrammar):
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
-        self._failure: Exception | None = None  # what happened where no error may be raised
+        self._failure: Exception | None = None  # what has ended the request where no error may be raised
+        # After how many tokens a mask could not be made, and why. It may have been a place in a draft, which no text
+        # comes to.
+        self._failed: tuple[int, Exception] | None = None
+        self._may_be_empty = bool(matcher.vocabulary.missing_bytes)
         self._bitmask: torch.Tensor | None = None
         self._rows: Any = None  # of `_bitmask`, as numpy: a row of torch takes 3 µs, one of numpy 0.6
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         if bitmask is not self._bitmask:
             self._bitmask, self._rows = bitmask, bitmask.numpy()
-        self._matcher.fill_bitmask(self._rows[batch_index], on_error="end")
+        matcher, row = self._matcher, self._rows[batch_index]
+        matcher.fill_bitmask(row, on_error="end")
+        error = matcher.error
+        if error is None and self._may_be_empty and not row.any():
+            error = self._empty(row)
+        if error is not None:
+            self._failed = matcher.n_tokens, error
+        elif self._failed is not None and self._failed[0] == matcher.n_tokens:
+            self._failed = None  # that was in a draft, and the text has come here by other tokens
+
+    def _empty(self, row: Any) -> Exception:
+        """Write a row of the EOS tokens alone in place of an empty one. Return the error."""
+        matcher = self._matcher
+        Matcher.only_eos(matcher.vocabulary, matcher.eos_token_ids).fill_bitmask(row)
+        try:
+            return empty_mask(matcher, f"after {matcher.n_tokens} tokens")
+        except EarleymaskError as error:  # what is missing could not be found out
+            return error
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Append the tokens, those after EOS excepted. Return False if one is not allowed; the request then ends."""
         matcher = self._matcher
-        if self._failure is not None:
-            return False
-        try:
-            if matcher.accept_tokens(tokens) == len(tokens) or (matcher.is_finished() and matcher.error is None):
-                return True
-            reason: object = matcher.error or f"token {tokens} is not allowed after {matcher.n_tokens} tokens"
-        except EarleymaskError as error:
-            reason = error
+        reason: object = self._failure
+        if reason is None and self._failed is not None and matcher.n_tokens + len(tokens) > self._failed[0]:
+            reason = self._failed[1]  # the token there was sampled from a row with the EOS tokens alone
+        if reason is None:
+            n_before = matcher.n_tokens
+            try:
+                n = matcher.accept_tokens(tokens)
+                if n == len(tokens) or (matcher.is_finished() and matcher.error is None):
+                    return True
+                reason = matcher.error or f"token {tokens[n]} is not allowed after {n_before + n} tokens"
+            except EarleymaskError as error:
+                reason = error
         logger.error("request %s ends: %s", request_id, reason)
         return False
 
@@ -198,6 +225,7 @@ class EarleymaskGrammar(StructuredOutputGrammar):
 
     def reset(self) -> None:
         self._matcher.reset()
+        self._failed = None
 
 
 def read_vocabulary(tokenizer: TokenizerLike, size: int) -> Vocabulary:

@@ -40,7 +40,7 @@ def validate(sampling_params: SamplingParams, tokenizer: Any = None) -> None:
     try:
         kind, spec = get_structured_output_key(given)
         _load(kind.name, spec)
-    except (EarleymaskError, TypeError, ValueError) as error:
+    except (EarleymaskError, TypeError, ValueError, RecursionError) as error:
         raise InvalidGrammarError(f"Invalid structured outputs: {error}") from error
 
 

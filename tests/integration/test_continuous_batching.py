@@ -269,3 +269,18 @@ def test_requests_are_forgotten_with_their_states() -> None:
     grammars.prepare_tensor_args([])
     del request
     assert not grammars._positions
+
+
+@pytest.mark.parametrize("ends", [250, [97, 98]])
+def test_a_request_that_fails_ends_with_its_own_eos(ends: Any) -> None:
+    grammars = RequestGrammars(BYTES)
+    request = state_of(logit_processor_kwargs={"grammar": Grammar.from_lark("start: <|unknown|>")})
+    request.state.eos_token_id = ends
+    masked = grammars(torch.zeros(1, 257), grammars.prepare_tensor_args([request]))
+    assert masked.isfinite().nonzero()[:, 1].tolist() == ([ends] if isinstance(ends, int) else ends)
+    assert request.state.error is not None
+
+
+def test_a_number_of_threads_is_checked_before_the_loop_begins(model: Any) -> None:
+    with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
+        add_grammars(manager_of(model), BYTES, threads=0)

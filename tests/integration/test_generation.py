@@ -175,6 +175,11 @@ def test_logits_wider_than_the_vocabulary() -> None:
 
 BYTES = Vocabulary.bytes()
 NARROW = Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2)
+UNKNOWN = "start: <[257]> | <[258]>"
+# 257 ids that the model knows, and some that it does not.
+WIDER = Vocabulary.from_tokens(
+    [*map(BYTES.token_bytes, range(257)), b"xyz", b"xyw", b"longer"], eos_token_id=256, encode=lambda _: [259]
+)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +193,10 @@ NARROW = Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2)
         (lambda m: generate(m, BYTES, torch.ones(3), GRAMMAR), ValueError, r"both must be \(rows, length\)"),
         (lambda m: generate(m, NARROW, [[1]], 'start: "a"', forced=True), VocabularyError, "needs a vocabulary with"),
         (lambda m: generate(m, NARROW, [[1]], 'start: "c"'), EmptyMaskError, "no token that the grammar allows"),
+        (lambda m: generate(m, WIDER, [[1]], UNKNOWN), EmptyMaskError, "0 tokens.*beyond the scores"),
+        (lambda m: generate(m, WIDER, [[1]], UNKNOWN, do_sample=True), EmptyMaskError, "0 tokens.*beyond the scores"),
+        (lambda m: generate(m, WIDER, [[1]], "start: <[257]>"), EmptyMaskError, "0 tokens.*beyond the scores"),
+        (lambda m: generate(m, WIDER, [[1]], 'start: "longer"'), EmptyMaskError, "0 tokens.*beyond the scores"),
     ],
 )  # fmt: skip
 def test_errors(model: Any, call: Callable[[Any], Any], error: type[Exception], message: str) -> None:

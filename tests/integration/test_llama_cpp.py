@@ -168,3 +168,17 @@ def test_tokens_that_are_taken_back() -> None:
     assert allowed(b"abd") == [256]
     assert allowed(b"") == [ord("a")]
     assert follower.n_calls == 5
+
+
+def test_an_interrupt_within_the_callback_is_not_lost(
+    adapter: Any, llm: Llama, vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(adapter, "apply_bitmask", interrupt)
+    processor = adapter.GrammarProcessor(llm, 'start: "abc"', vocabulary).__enter__()
+    (token,) = llm([5], [processor])
+    assert TOKENS[token].is_end and llm.n_lost == 0
+    with pytest.raises(KeyboardInterrupt):
+        processor.__exit__(None, None, None)

@@ -377,3 +377,57 @@ def test_tensorrt_llm(shape: tuple[int, ...]) -> None:
     scores = torch.zeros(1, 2, 300)
     processor(1, scores, [[5], [5]], None, None)
     assert scores.isfinite().nonzero()[:, 2].tolist() == [EOS, EOS] and "2 beams" in str(processor.error)
+
+
+def test_tensorrt_llm_errors() -> None:
+    torch = pytest.importorskip("torch")
+    from earleymask.integration.tensorrt_llm import GrammarProcessor
+
+    processor = GrammarProcessor('start: "a"', BYTES)
+    processor(1, torch.zeros(1, 300), [[5]], None, None)
+    scores = torch.zeros(1, 300)
+    processor(2, scores, [[5]], None, None)
+    assert scores.isfinite().nonzero()[:, 1].tolist() == [EOS] and "GrammarProcessor of request 1" in str(
+        processor.error
+    )
+
+    processor = GrammarProcessor('start: "a"', BYTES)
+    scores = torch.zeros(1, 300)
+    processor(1, scores, [], None, None)
+    assert scores.isfinite().nonzero()[:, 1].tolist() == [EOS] and "0 beams" in str(processor.error)
+
+    processor = GrammarProcessor("start: <[260]>", Vocabulary.from_tokens([*[b""] * 260, b"a", b""], eos_token_id=5))
+    scores = torch.zeros(1, 100)
+    processor(1, scores, [[5]], None, None)
+    assert scores.isfinite().nonzero()[:, 1].tolist() == [5] and isinstance(processor.error, EmptyMaskError)
+
+    # All bits of the mask are set: it says nothing about ids beyond the vocabulary.
+    full = Vocabulary.from_tokens([*[bytes([65 + i]) for i in range(31)], b""], eos_token_id=31)
+    scores = torch.zeros(1, 40)
+    GrammarProcessor("start: /.*/", full)(1, scores, [[5]], None, None)
+    assert scores.isfinite().nonzero()[:, 1].tolist() == list(range(32))
+
+
+def test_mlx_scores_that_are_too_narrow(mlx: Any) -> None:
+    vocabulary = Vocabulary.from_tokens([*[b""] * 260, b"a", b""], eos_token_id=5)
+    rng = np.random.default_rng(0)
+    with pytest.raises(EmptyMaskError, match=r"after 0 tokens.*beyond the scores"):
+        mlx_step(mlx.GrammarProcessor('start: "a"', vocabulary), [5], rng, width=100)
+    processor = mlx.GrammarProcessor('start: "a"', vocabulary, on_error="end")
+    assert mlx_step(processor, [5], rng, width=100) == 5 and isinstance(processor.error, EmptyMaskError)
+
+
+def test_what_failed_in_a_draft_is_no_error_of_the_text() -> None:
+    from earleymask.integration.following import Follower
+
+    follower = Follower(grammar_of("limited"), BYTES)
+    assert follower.row_or_end(np.array([5])).any() and follower.error is None
+    follower.row_or_end(np.array([5, *b"abc"]))
+    assert isinstance(follower.error, LimitError)
+    follower.row_or_end(np.array([5, *b"abc", EOS]))
+    assert isinstance(follower.error, LimitError)
+    row = follower.row_or_end(np.array([5, *b"ab"]))
+    assert follower.error is None and row[ord("c") // 32] >> (ord("c") % 32) & 1
+    follower.end(ValueError("of the caller"))
+    follower.row_or_end(np.array([5]))
+    assert isinstance(follower.error, ValueError), "taking tokens back does not mend what the caller has found"

@@ -200,6 +200,36 @@ def test_logits_beyond_the_vocabulary() -> None:
             assert found.is_finished and max(found.tokens) < 8
 
 
+class Without(Plain):
+    """Scores of -inf for a token."""
+
+    def __init__(self, scores: Plain, token: int) -> None:
+        self.inner, self.token = scores, token
+
+    def scores(self, ids: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Any:
+        found = self.inner.scores(ids, tokens, parents).clone()
+        found[:, self.token] = -torch.inf
+        return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_scores_that_leave_no_allowed_token(target: Plain, draft: Plain, way: Any, temperature: float) -> None:
+    for large, small in [(Without(target, 1), Without(draft, 1)), (Without(target, 1), draft)]:
+        with pytest.raises(EmptyMaskError, match=r"after [01] tokens: each token .* has a score of -inf"):
+            speculate(large, small, VOCABULARY, PROMPT, 'start: "ab" "b"', way=way, temperature=temperature)
+
+
+def test_tags_know_the_special_tokens(target: Plain, draft: Plain) -> None:
+    names = {"<tool>": 6, "<end>": 7}
+    tokens = [b"a", b"b", b"c", b"d", b"ab", b"x", b"", b""]
+    vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=7, special_tokens=names)
+    grammar = {"type": "structural_tag", "format": {"type": "const_string", "value": "<tool>a"}}
+    for way in WAYS:
+        found = speculate(target, draft, vocabulary, PROMPT, grammar, way=way)  # type: ignore[arg-type]
+        assert found.tokens == [6, 0, 7]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

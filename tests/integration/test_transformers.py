@@ -275,7 +275,12 @@ def test_the_generation_configs_ends_replace_the_vocabularys() -> None:
     model.generation_config.eos_token_id = [257, 258]
     grammar = Grammar.from_lark(LIST)
     processor = GrammarLogitsProcessor(grammar, vocabulary, eos_token_id=model.generation_config.eos_token_id)
-    assert processor.vocabulary.eos_token_ids == (257, 258)
+    assert processor.eos_token_ids == (257, 258)
+    # An id that has a text needs another vocabulary, which is made once.
+    ends = [GrammarLogitsProcessor(grammar, vocabulary, eos_token_id=[257, ord("z")]).vocabulary for _ in range(2)]
+    assert ends[0] is ends[1] and ends[0].token_bytes(ord("z")) == b"" and ends[0].eos_token_ids == (ord("z"), 257)
+    plain = Vocabulary.from_tokens([*tokens[:257], b"", b""], eos_token_id=256)
+    assert GrammarLogitsProcessor(grammar, plain, eos_token_id=257).vocabulary is plain
     assert 256 in processor.vocabulary.special_token_ids
     ends = set()
     for seed in range(30):

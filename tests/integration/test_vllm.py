@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from earleymask import Grammar, LimitError, Limits, Matcher, Vocabulary
+from earleymask import EmptyMaskError, Grammar, LimitError, Limits, Matcher, Vocabulary
 from earleymask.integration.vllm import plugin
 from support.tiny_model import tiny_tokenizer
 
@@ -289,6 +289,69 @@ def test_a_mask_that_cannot_be_made_ends_its_request(
     assert "the request" in caplog.text and "limit" in caplog.text
 
 
+def test_what_failed_in_a_draft_is_reported_only_if_the_text_comes_there(
+    vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """vLLM accepts a draft, fills the rows of all its places, and takes it back."""
+    hard = Grammar.from_lark('start: "a" ("b" | "c") /[a-z]/?\n', limits=Limits())
+    monkeypatch.setattr(vllm.backend, "read_grammar", lambda *_, **__: hard)
+    backend = make_backend(vllm)
+    grammar = backend.compile_grammar(vllm.options.GRAMMAR, 'start: "a"', {EOS})
+    bitmask = backend.allocate_token_bitmask(1)
+    matcher = grammar._matcher
+
+    class Limited:
+        """The mask after "ab" meets a limit."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(matcher, name)
+
+        def fill_bitmask(self, row: Any, on_error: str) -> None:
+            if matcher.n_tokens == 2 and matcher.tokens[-1:] == tokens("b"):
+                matcher.fill_bitmask(row)
+                self.error = LimitError("a limit in the middle")
+            else:
+                self.error = None
+                matcher.fill_bitmask(row, on_error=on_error)
+
+    def draft(text: str) -> None:
+        grammar._matcher = Limited()
+        assert grammar.accept_tokens("r", tokens(text)[:1])
+        for token in tokens(text)[1:]:
+            grammar.fill_bitmask(bitmask, 0)
+            assert grammar.accept_tokens("r", [token])
+        grammar.fill_bitmask(bitmask, 0)
+        grammar._matcher = matcher
+        grammar.rollback(len(tokens(text)))
+
+    draft("ab")
+    assert grammar.accept_tokens("r", tokens("a"))
+    with caplog.at_level(logging.ERROR, "vllm.earleymask"):
+        assert not grammar.accept_tokens("r", [*tokens("b"), EOS])
+    assert "a limit in the middle" in caplog.text and matcher.n_tokens == 1
+    draft_again = tokens("c")
+    assert grammar.accept_tokens("r", draft_again)
+    grammar.fill_bitmask(bitmask, 0)  # the text has come to the same number of tokens by others
+    assert grammar.accept_tokens("r", [EOS]) and grammar.is_terminated()
+
+
+def test_an_empty_mask_is_refused_or_ends_its_request(
+    vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    few = Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2)
+    monkeypatch.setattr(vllm.backend, "read_vocabulary", lambda *_: few)
+    backend = make_backend(vllm)
+    with pytest.raises(EmptyMaskError, match="next must come one of the bytes b'xy'"):
+        backend.compile_grammar(vllm.options.REGEX, "[xy]", {2})
+    grammar = backend.compile_grammar(vllm.options.REGEX, "a[xy]", {2})
+    assert row(grammar, backend) == [0]
+    assert grammar.accept_tokens("r", [0])
+    assert row(grammar, backend) == [2]
+    with caplog.at_level(logging.ERROR, "vllm.earleymask"):
+        assert not grammar.accept_tokens("r", [2])
+    assert "next must come one of the bytes b'xy'" in caplog.text and not grammar.is_terminated()
+
+
 class Failing:
     """A matcher whose calls meet a limit."""
 
@@ -340,6 +403,7 @@ def test_validation_accepts_what_can_be_loaded(vllm: SimpleNamespace) -> None:
         ("REGEX", "a(", "line 1, column 2"),
         ("CHOICE", "[]", "there are no choices"),
         ("CHOICE", "[1]", "choice 0 must be a str"),
+        ("CHOICE", "[" * 100_000, "recursion"),
         ("STRUCTURAL_TAG", '{"format": {"type": "tag"}}', "#/format"),
     ],
 )

@@ -290,3 +290,21 @@ def test_counted_repetitions_below_many_nodes_take_little() -> None:
         agreed(matcher)
         assert matcher.stats()["masks_walked"] == 0
     assert 0 < vocabulary.stats()["part_bytes"] < 2 << 20
+
+
+def test_a_grammar_keeps_masks_for_few_vocabularies_that_are_gone() -> None:
+    from earleymask.earley._masks import Masks
+
+    def n_masks() -> int:
+        gc.collect()
+        return sum(isinstance(each, Masks) for each in gc.get_objects())
+
+    grammar = Grammar.from_regex("a+b")
+    before = n_masks()
+    living = Matcher(grammar, Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2))
+    for n in range(20):
+        vocabulary = Vocabulary.from_tokens([b"a", b"b", *[b"x"] * n, b""], eos_token_id=2 + n)
+        matcher = Matcher(grammar, vocabulary)
+        assert matcher.mask().nonzero()[0].tolist() == [0]
+    assert n_masks() - before <= 6
+    assert living.accept(0) and living.mask().nonzero()[0].tolist() == [0, 1]

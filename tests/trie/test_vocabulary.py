@@ -234,3 +234,15 @@ def test_nothing_optional_is_imported() -> None:
 def test_repr_tells_what_matters() -> None:
     assert repr(make(special_token_ids=[5])).startswith("<Vocabulary of 7 ids: 4 text tokens, 2 special, EOS 4, ")
     assert "EOS none" in repr(make(eos_token_id=None))
+
+
+def test_other_eos_ids() -> None:
+    tokens = [b"a", b"b", b"", b"", b"c"]
+    vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=2, special_tokens={"<x>": 3}, encode=lambda text: [0])
+    other = vocabulary.with_eos([3, 4])
+    assert other.eos_token_ids == (3, 4) and other.special_token_ids == {2, 3, 4}
+    assert [other.token_bytes(token_id) for token_id in range(5)] == [b"a", b"b", b"", b"", b""]
+    assert other.special_tokens["<x>"] == 3 and other.encode is vocabulary.encode
+    assert vocabulary.eos_token_ids == (2,) and vocabulary.token_bytes(4) == b"c"
+    with pytest.raises(VocabularyError, match="5"):
+        vocabulary.with_eos(5)
