@@ -106,11 +106,12 @@ def encoded(tokenizer: PreTrainedTokenizerFast, dialogue: Dialogue) -> tuple[lis
 
 
 def _trained_tokenizer(dialogues: Sequence[Dialogue], training: Training) -> PreTrainedTokenizerFast:
-    """Train a byte-level BPE. Digits are tokens of their own, so that a model of this size learns to copy numbers."""
+    """Train a byte-level BPE. A word is the same token with and without a space before it, and numbers are pairs of
+    digits: so what is copied from a prompt are the same tokens there and in the answer."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"), "isolated"),
+            pre_tokenizers.Split(Regex(r"\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]+|\s"), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
