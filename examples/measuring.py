@@ -22,10 +22,10 @@ import earleymask
 
 from . import reports
 from .small_model import Dialogue, SmallModel, Training, train
-from .writing import MASKED, PARTS, WAYS, Answer, Way, write
+from .writing import FORCED, MASKED, PARTS, WAYS, Answer, Way, write
 
 TEMPERATURES = (0.0, 0.8)
-QUICK = Training(steps=30, drills=0, rows=8, vocabulary=512, width=64, layers=2)
+QUICK = Training(steps=30, rows=8, vocabulary=512, width=64, layers=2)
 
 Question = TypeVar("Question")
 QuestionOf = TypeVar("QuestionOf", contravariant=True)
@@ -102,6 +102,25 @@ class Row:
                 part: 1e6 * sum(answer.seconds[part] for answer in answers) / max(1, n_tokens) for part in PARTS
             },
         }
+
+
+def same(rows: Sequence[Row], small: SmallModel) -> dict[str, int]:
+    """Compare forced text with masks alone, at temperature 0: they give the same tokens where masks alone give the
+    tokenizer's own.
+
+    Returns the number of questions, of those for which masks alone give the tokenizer's own tokens, of those of these
+    for which forced text gives the same tokens, and of all for which it gives the same texts.
+    """
+    masked, forced = (
+        next(row for row in rows if row.way == way and row.temperature == 0).attempts for way in (MASKED, FORCED)
+    )
+    found = {"questions": len(masked), "own_tokens": 0, "same_tokens": 0, "same_texts": 0}
+    for one, other in zip(masked, forced, strict=True):
+        if all(answer.is_finished and small.is_own(answer.tokens, answer.text) for answer in one.answers):
+            found["own_tokens"] += 1
+            found["same_tokens"] += [each.tokens for each in one.answers] == [each.tokens for each in other.answers]
+        found["same_texts"] += [each.text for each in one.answers] == [each.text for each in other.answers]
+    return found
 
 
 def measure(
@@ -187,7 +206,7 @@ def run_all(
         n_invalid = sum(row.n_invalid for row in rows)
         if n_invalid:
             raise SystemExit(f"{task.name}: {n_invalid} answers that were finished under the masks are not valid")
-        records.append(reports.record(task, small, seconds, rows))
+        records.append(reports.record(task, small, seconds, rows, same(rows, small)))
         print(f"\n{task.title}\n\n{reports.markdown(records[-1])}")
         if output is not None:
             reports.write(records[-1], output)

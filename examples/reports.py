@@ -30,8 +30,9 @@ COLOURS = {"prompt": "#b8c4cc", "model": "#2e6f95", "mask": "#d1495b", "choice":
 LABELS = {"prompt": "reading the prompt", "model": "model", "mask": "mask and forced text", "choice": "choosing"}
 
 
-def record(task: Task[Any], small: SmallModel, seconds: float, rows: list[Row]) -> Record:
-    """Return what is kept of a task. `seconds`: how long the training took."""
+def record(task: Task[Any], small: SmallModel, seconds: float, rows: list[Row], same: dict[str, int]) -> Record:
+    """Return what is kept of a task. `seconds`: how long the training took; `same`: how the
+    answers with forced text compare with those of masks alone."""
     return {
         "name": task.name,
         "title": task.title,
@@ -51,6 +52,7 @@ def record(task: Task[Any], small: SmallModel, seconds: float, rows: list[Row]) 
             "python": platform.python_version(),
             "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
         },
+        "same": same,
         "rows": [row.record() for row in rows],
     }
 
@@ -73,9 +75,13 @@ def markdown(record: Record) -> str:
         cells += [f"{us[part]:,.0f} µs" for part in ("model", "mask", "choice")]
         cells += [f"{sum(us.values()) * n_tokens / n / 1000:,.0f} ms"]
         lines.append("| " + " | ".join(cells) + " |")
-    made, where = record["training"], record["environment"]
+    made, where, same = record["training"], record["environment"], record["same"]
     versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items())
     lines += [
+        "",
+        f"At temperature 0, masks alone gave the tokenizer's own tokens for {same['own_tokens']} of {same['questions']}"
+        f" questions, and forced text the same tokens for {same['same_tokens']} of these. The texts were the same for "
+        f"{same['same_texts']} of {same['questions']}.",
         "",
         f"{record['rows'][0]['questions']} questions; at most {record['max_tokens']} tokens an answer. A model of "
         f"{made['weights'] / 1e6:.1f} million weights with {made['vocabulary']:,} tokens, trained in "

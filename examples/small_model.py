@@ -11,7 +11,6 @@ seed give the same model on the same machine. Nothing is written to disk, unless
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import random
@@ -38,9 +37,6 @@ class Training:
     """How a model is made. The defaults take about a minute on two idle cores."""
 
     steps: int = 600
-    drills: int = 120
-    """Steps before these in which the model reads random tokens and writes them again. Most answers have parts of their
-    prompt. A model that can copy learns such tasks in some hundred steps; otherwise it would take thousands."""
     rows: int = 16
     """Dialogues of one step."""
     vocabulary: int = 1024
@@ -48,7 +44,7 @@ class Training:
     width: int = 128
     layers: int = 3
     rate: float = 3e-3
-    """The highest learning rate; it rises to this in the first tenth of the steps, and falls to 0 after the drills."""
+    """The highest learning rate; it rises to this in the first twentieth of the steps, and then falls to 0."""
     seed: int = 0
 
 
@@ -65,6 +61,14 @@ class SmallModel:
         assert len(dialogue) % 2 == 1, "the last text of the dialogue is one that the model writes"
         ids, _ = encoded(self.tokenizer, dialogue)
         return [*ids, self.tokenizer.convert_tokens_to_ids(WRITE)]
+
+    def is_own(self, tokens: Sequence[int], text: bytes) -> bool:
+        """Return whether tokens are those that the tokenizer makes of their text, with or without the end after it."""
+        try:
+            own = self.tokenizer.encode(text.decode(), add_special_tokens=False)
+        except UnicodeDecodeError:
+            return False
+        return list(tokens) in (own, [*own, self.tokenizer.convert_tokens_to_ids(END)])
 
 
 def train(dialogues: Sequence[Dialogue], training: Training, folder: Path | None = None) -> SmallModel:
@@ -148,17 +152,15 @@ def _trained_model(
     ).train()
     examples = [encoded(tokenizer, dialogue) for dialogue in dialogues]
     optimizer = torch.optim.AdamW(model.parameters(), lr=training.rate, betas=(0.9, 0.98), weight_decay=0.01)
-    steps = training.drills + training.steps
 
     def rate(step: int) -> float:
-        done = max(0, step - training.drills) / training.steps
-        return min(10 * (step + 1) / steps, 0.5 + 0.5 * math.cos(math.pi * done))
+        done = step / training.steps
+        return min(20 * (step + 1) / training.steps, 0.5 + 0.5 * math.cos(math.pi * done))
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
     n_weights = sum(weights.numel() for weights in model.parameters())
-    batches = itertools.chain(_drills(tokenizer, training), _batches(examples, training, tokenizer.pad_token_id))
-    with tqdm(total=steps, desc=f"training {n_weights / 1e6:.1f} million weights", unit="step") as bar:
-        for ids, mask, labels in batches:
+    with tqdm(total=training.steps, desc=f"training {n_weights / 1e6:.1f} million weights", unit="step") as bar:
+        for ids, mask, labels in _batches(examples, training, tokenizer.pad_token_id):
             loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -173,19 +175,6 @@ def _trained_model(
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """The ids, the mask of the attention and the labels of a step: int64, shape `(rows, longest)`."""
-
-
-def _drills(tokenizer: PreTrainedTokenizerFast, training: Training) -> Iterator[Batch]:
-    """Yield batches in which random tokens are read, and then written."""
-    read, write, end = tokenizer.convert_tokens_to_ids([READ, WRITE, END])
-    first = max(read, write, end) + 1
-    for _ in range(training.drills):
-        text = torch.randint(first, len(tokenizer), (24, 16))
-        read_column, write_column, end_column = (torch.full((24, 1), token) for token in (read, write, end))
-        ids = torch.cat([read_column, text, write_column, text, end_column], dim=1)
-        labels = ids.clone()
-        labels[:, : 2 + text.shape[1]] = IGNORED
-        yield ids, torch.ones_like(ids), labels
 
 
 def _batches(examples: Sequence[tuple[list[int], list[int]]], training: Training, padding: int) -> Iterator[Batch]:

@@ -152,10 +152,14 @@ def questions(rng: random.Random, connection: sqlite3.Connection, n: int) -> lis
 
 
 def rows(connection: sqlite3.Connection, query: str) -> Rows | None:
-    """Run a query. Return its rows, sorted if the query does not sort them; None if SQLite refuses it."""
+    """Run a query. Return its rows, sorted if the query does not sort them; None if SQLite refuses it, or if it is no
+    query, as an empty text."""
     try:
-        found = connection.execute(query).fetchall()
-    except (sqlite3.Error, sqlite3.Warning):
+        cursor = connection.execute(query)
+        found = cursor.fetchall()
+    except (sqlite3.Error, sqlite3.Warning, ValueError):
+        return None
+    if cursor.description is None:
         return None
     return found if " ORDER BY " in query else sorted(found, key=repr)
 

@@ -46,7 +46,10 @@ def answers_of(row: measuring.Row) -> list[writing.Answer]:
 def test_what_is_finished_under_masks_is_valid(trained: tuple[measuring.Task[Any], SmallModel]) -> None:
     """A model that has learned next to nothing writes nothing valid alone, and nothing invalid under the masks."""
     task, small = trained
-    for row in measuring.measure(replace(task, max_tokens=min(task.max_tokens, 90)), small):
+    rows = measuring.measure(replace(task, max_tokens=min(task.max_tokens, 90)), small)
+    found = measuring.same(rows, small)
+    assert found["same_tokens"] == found["own_tokens"]
+    for row in rows:
         figures = row.record()
         assert row.n_invalid == 0, row
         if row.way is writing.FREE:
@@ -134,7 +137,8 @@ def test_extraction_checks_answers() -> None:
         assert not extraction.is_valid(json.dumps({**json.loads(order.answer), **change}).encode())
 
 
-SCHEMA = shop.Schema(shop.database(0))
+CONNECTION = shop.database(0)
+SCHEMA = shop.Schema(CONNECTION)
 
 
 def test_the_schema_is_read_from_the_database() -> None:
@@ -218,8 +222,11 @@ def test_rows_of_queries() -> None:
     connection.executescript("CREATE TABLE t (a); INSERT INTO t VALUES (3), (1), (2)")
     assert text_to_sql.rows(connection, "SELECT a FROM t") == [(1,), (2,), (3,)]
     assert text_to_sql.rows(connection, "SELECT a FROM t ORDER BY a DESC") == [(3,), (2,), (1,)]
-    for wrong in ("SELECT b FROM t", "SELECT a FROM", "SELECT 1; SELECT 2", "SELECT '\0"):
+    for wrong in ("SELECT b FROM t", "SELECT a FROM", "SELECT 1; SELECT 2", "SELECT '\0", "", "DROP TABLE t"):
         assert text_to_sql.rows(connection, wrong) is None
+    before = text_to_sql.rows(CONNECTION, "SELECT * FROM orders")
+    assert before and text_to_sql.rows(CONNECTION, "DELETE FROM orders") is None
+    assert text_to_sql.rows(CONNECTION, "SELECT * FROM orders") == before
 
 
 def test_tools_check_what_they_are_given() -> None:
@@ -268,7 +275,7 @@ def test_calls_of_the_agent() -> None:
 
 
 def test_models_are_kept_in_the_folder_alone(tmp_path: Path) -> None:
-    training = Training(steps=2, drills=1, rows=2, vocabulary=300, width=32, layers=1)
+    training = Training(steps=2, rows=2, vocabulary=300, width=32, layers=1)
     dialogues = [("a b", "b a"), ("c d", "d c"), ("e", "e")]
     made, again = (train(dialogues, training, folder) for folder in (None, tmp_path))
     (kept,) = tmp_path.iterdir()
