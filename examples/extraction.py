@@ -175,7 +175,16 @@ def task(n_train: int, n_held_out: int, seed: int) -> Task[Text]:
     """Make the texts, and describe the task."""
     made = texts(random.Random(seed), n_train + n_held_out)
     dialogues: Sequence[Dialogue] = [(text.text, text.answer) for text in made[n_held_out:]]
-    return Task("extraction", "Typed records from text", dialogues, made[:n_held_out], grammar, attempt, max_tokens=128)
+    return Task(
+        "extraction",
+        "Typed records from text",
+        dialogues,
+        made[:n_held_out],
+        grammar,
+        attempt,
+        max_tokens=128,
+        steps=800,
+    )
 
 
 if __name__ == "__main__":

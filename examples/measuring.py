@@ -62,6 +62,8 @@ class Task(Generic[Question]):
     attempt: Try[Question]
     max_tokens: int
     """How many tokens an answer may have."""
+    steps: int
+    """Steps of the training: about a minute on two idle cores."""
 
 
 @dataclass(frozen=True)
@@ -192,13 +194,13 @@ def run_all(
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="keep trained models here, to use them again")
     given = parser.parse_args(arguments)
     torch.set_num_threads(given.threads)
-    training = QUICK if given.quick else Training()
-    training = replace(training, seed=given.seed, steps=given.steps or training.steps)
     n_train, n_held_out = (400, 4) if given.quick else (10_000, 50)
     output = given.output or (reports.RESULTS if into_docs else None)
     records = []
     for make_task in tasks:
         task = make_task(n_train, given.questions or n_held_out, given.seed)
+        training = QUICK if given.quick else Training(steps=task.steps)
+        training = replace(training, seed=given.seed, steps=given.steps or training.steps)
         start = time.perf_counter()
         small = train(task.dialogues, training, given.models)
         seconds = time.perf_counter() - start

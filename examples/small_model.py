@@ -34,7 +34,7 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Training:
-    """How a model is made. The defaults take about a minute on two idle cores."""
+    """How a model is made."""
 
     steps: int = 500
     rows: int = 16
