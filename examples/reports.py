@@ -89,6 +89,10 @@ def markdown(record: Record) -> str:
         f"{versions}; {where['processor']}, {where['threads']} threads, Python {where['python']}; load average "
         f"{where['load'][0] if where['load'] else 'unknown'}.",
     ]
+    if where["load"] and where["load"][0] > where["threads"] + 1:
+        lines[-1] += (
+            " Other programs were running: the times are too high. The shares and counts do not depend on that."
+        )
     return "\n".join(lines) + "\n"
 
 
