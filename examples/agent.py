@@ -229,7 +229,7 @@ def task(n_train: int, n_held_out: int, seed: int) -> Task[Session]:
     """Make the sessions, and describe the task."""
     training, held_out = sessions(random.Random(seed), n_train, n_held_out)
     dialogues = [each.dialogue for each in training]
-    return Task("agent", "An agent with tools", dialogues, held_out, grammar, attempt, max_tokens=64, steps=400)
+    return Task("agent", "An agent with tools", dialogues, held_out, grammar, attempt, max_tokens=64, steps=500)
 
 
 if __name__ == "__main__":
