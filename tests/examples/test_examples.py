@@ -288,16 +288,28 @@ def test_models_are_kept_in_the_folder_alone(tmp_path: Path) -> None:
     assert torch.equal(scores[0], scores[1]) and torch.equal(scores[1], scores[2])
 
 
-def test_the_command_writes_tables_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("into_docs", [True, False])
+def test_the_command_writes_tables_and_pictures(
+    into_docs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("matplotlib")
-    arguments = ["--quick", "--steps", "2", "--questions", "1", "--threads", "1", "--output", str(tmp_path)]
-    measuring.main(agent.task, arguments)
-    printed = capsys.readouterr().out
-    record = json.loads((tmp_path / "agent.json").read_text())
-    assert reports.markdown(record) in printed and reports.markdown(record) in (tmp_path / "agent.md").read_text()
-    assert (tmp_path / "agent.png").read_bytes().startswith(b"\x89PNG")
+    results, page, elsewhere = tmp_path / "results", tmp_path / "page.md", tmp_path / "elsewhere"
+    page.write_text("before\n<!-- agent -->\nold\n<!-- /agent -->\nafter\n")
+    monkeypatch.setattr(reports, "RESULTS", results)
+    monkeypatch.setattr(reports, "PAGE", page)
+    arguments = ["--quick", "--steps", "1", "--questions", "1", "--threads", "1"]
+    if not into_docs:
+        arguments += ["--output", str(elsewhere)]
+    measuring.run_all([agent.task], arguments, into_docs=True)
+    folder = results if into_docs else elsewhere
+    record = json.loads((folder / "agent.json").read_text())
+    table = reports.markdown(record)
+    assert table in capsys.readouterr().out and table in (folder / "agent.md").read_text()
+    assert (folder / "agent.png").read_bytes().startswith(b"\x89PNG")
     assert [row["way"] for row in record["rows"]] == [way.name for way in writing.WAYS] * 2
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(folder.iterdir())) == 3 and results.exists() is into_docs
+    shown = table if into_docs else "old\n"
+    assert page.read_text() == f"before\n<!-- agent -->\n{shown}<!-- /agent -->\nafter\n"
 
 
 @pytest.mark.parametrize("name", MAKERS)
