@@ -64,7 +64,7 @@ def run_examples(name: str, *marks: str) -> None:
             continue
         line = page.count("\n", 0, at) + 1
         output = io.StringIO()
-        program = compile("\n" * line + code, str(DOCS / name), "exec")
+        program = compile("\n" * line + code, str(DOCS / name), "exec", dont_inherit=True)
         with contextlib.redirect_stdout(output):
             exec(program, namespace)
         below = blocks[index + 1] if index + 1 < len(blocks) else ("", "", 0)
