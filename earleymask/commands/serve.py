@@ -21,7 +21,8 @@ def run(given: argparse.Namespace) -> int:
     try:
         import uvicorn
 
-        from ..integration.server.app import Options, create_app
+        from ..integration.server.app import create_app
+        from ..integration.server.options import Options
     except ImportError as error:
         raise CommandError(f"{error}; run pip install 'earleymask[serve]'") from None
     level = logging.WARNING if given.quiet else logging.INFO
@@ -35,6 +36,7 @@ def run(given: argparse.Namespace) -> int:
         max_length=given.max_length,
         body_bytes=given.max_body,
         request_seconds=given.timeout,
+        is_apart=True,
     )
     try:
         app = create_app(model, tokenizer, options)

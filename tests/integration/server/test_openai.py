@@ -22,7 +22,8 @@ openai = pytest.importorskip("openai")
 jsonschema = pytest.importorskip("jsonschema")
 
 from earleymask import Grammar, Matcher, Vocabulary  # noqa: E402
-from earleymask.integration.server.app import Options, create_app  # noqa: E402
+from earleymask.integration.server.app import create_app  # noqa: E402
+from earleymask.integration.server.options import Options  # noqa: E402
 
 torch.set_num_threads(1)
 

@@ -19,7 +19,8 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 httpx = pytest.importorskip("httpx")
 
-from earleymask.integration.server.app import Options, create_app  # noqa: E402
+from earleymask.integration.server.app import create_app  # noqa: E402
+from earleymask.integration.server.options import Options  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -45,7 +46,7 @@ class Served:
     def __init__(self, address: str, app: Any) -> None:
         self.address = address
         self.server = app.state.server
-        self.model = self.server.engine.model.model
+        self.model = self.server.engine.decoder.model.model
 
     def post(self, body: Any, path: str = "chat/completions", **options: Any) -> Any:
         return httpx.post(f"{self.address}/v1/{path}", json=body, timeout=PATIENCE, **options)
@@ -185,19 +186,19 @@ def test_hostile_grammars_end_within_their_limits(served: Served, constraint: di
 
 def test_a_costly_mask_delays_no_other_answer(served: Served) -> None:
     """While a mask of one answer is being made, another answer is written from its first token to its last."""
-    from earleymask.integration.server.engine import Answer
+    from earleymask.integration.server.preparing import Matching
 
-    make_mask = Answer.make_mask
+    make = Matching.make
     has_begun, other_has_ended = threading.Event(), threading.Event()
 
-    def slowly(self: Answer, token: int | None) -> None:
-        if self.matcher is not None and self.matcher.grammar.source == "x{9}" and self.n_tokens == 5:
+    def slowly(self: Matching, token: int | None, remaining: int | None) -> Any:
+        if self.matcher.grammar.source == "x{9}" and self.matcher.n_tokens == 4:
             has_begun.set()
             other_has_ended.wait(PATIENCE)
-        make_mask(self, token)
+        return make(self, token, remaining)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Answer, "make_mask", slowly)
+        patch.setattr(Matching, "make", slowly)
         found: list[Any] = []
         body = {**SHORT, "structured_outputs": {"regex": "x{9}"}}
         thread = threading.Thread(target=lambda: found.append(served.post(body)))
