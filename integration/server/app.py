@@ -36,6 +36,7 @@ from .requests import Request
 from .responses import Responses
 from .style_guess import guessed_style
 from .text import Text
+from .thinking import Reasoning
 
 log = logging.getLogger("earleymask.server")
 
@@ -170,14 +171,14 @@ class Server:
         data = await self._body(http)
         run = Run(self, http)
         try:
-            request, prompt = await run.within(self._load(run, data, endpoint))
-            messages = [Message(request, self.style) for _ in run.answers]
+            request, prompt, reasoning = await run.within(self._load(run, data, endpoint))
+            messages = run.messages = [Message(request, self.style, reasoning) for _ in run.answers]
             shaped = shape(request, messages)
             if not request.streams:
                 async for index, piece in run.pieces():
                     for _ in shaped.piece(index, piece):
                         pass
-                whole = shaped.whole(len(prompt), run.n_tokens)
+                whole = shaped.whole(len(prompt), run.n_tokens, run.n_reasoning)
                 run.close()
                 return JSONResponse(whole)
             pieces = run.pieces()
@@ -187,7 +188,7 @@ class Server:
             raise
         return Stream(run, run.stream(shaped, first, pieces, len(prompt)))
 
-    async def _load(self, run: Run, data: bytes, endpoint: str) -> tuple[Request, list[int]]:
+    async def _load(self, run: Run, data: bytes, endpoint: str) -> tuple[Request, list[int], Reasoning | None]:
         """Read the body, load its grammar, and give its answers to the engine."""
         most = self.options.slots + self.options.queue
         if max(self._n_open, self._n_loading) >= most:
@@ -197,7 +198,7 @@ class Server:
         self._n_loading += 1  # until it is done, even if the client goes away
         loading.add_done_callback(self._loaded)
         try:
-            request, prompt, masks, seconds = await asyncio.shield(loading)
+            request, prompt, reasoning, masks, seconds = await asyncio.shield(loading)
         except asyncio.CancelledError:
             loading.add_done_callback(_close_masks)
             raise
@@ -215,7 +216,7 @@ class Server:
                     ends=self._ends,
                     sampling=request.sampling,
                     index=index,
-                    text=Text(self.vocabulary, request.stop, self._names, bool(request.tools)),
+                    text=Text(self.vocabulary, request.stop, self._names, bool(request.tools or reasoning)),
                     left=left,
                     fits=request.fits,
                     deliver=run.delivery(index),
@@ -223,7 +224,7 @@ class Server:
             )
         self.metrics.add("earleymask_prompt_tokens_total", len(prompt))
         self.engine.submit(run.answers)
-        return request, prompt
+        return request, prompt, reasoning
 
     def _loaded(self, loading: asyncio.Future[Any]) -> None:
         self._n_loading -= 1
@@ -263,6 +264,7 @@ class Run:
     def __init__(self, server: Server, http: HttpRequest) -> None:
         self.server = server
         self.answers: list[Answer] = []
+        self.messages: list[Message] = []
         self._queue: asyncio.Queue[tuple[int, Piece]] = asyncio.Queue()
         self._gone = asyncio.ensure_future(_disconnect(http))
         self._began = time.perf_counter()
@@ -272,6 +274,12 @@ class Run:
     @property
     def n_tokens(self) -> int:
         return sum(answer.n_tokens for answer in self.answers)
+
+    @property
+    def n_reasoning(self) -> int:
+        return sum(
+            message.n_reasoning(answer.text.starts) for message, answer in zip(self.messages, self.answers, strict=True)
+        )
 
     def enter(self, n: int) -> None:
         """Count answers among those that are being served."""
@@ -325,7 +333,7 @@ class Run:
             async for index, piece in pieces:
                 for line in shaped.piece(index, piece):
                     yield line
-            for line in shaped.end(n_prompt, self.n_tokens):
+            for line in shaped.end(n_prompt, self.n_tokens, self.n_reasoning):
                 yield line
         except ApiError as error:
             for line in shaped.fail(error):

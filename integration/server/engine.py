@@ -46,14 +46,15 @@ class Piece(NamedTuple):
 
     Attributes:
         text: text that will not change.
-        entries: log probabilities of the tokens that begin in it, if the request wants them.
+        entries: log probabilities of the tokens that begin in it, if the request wants them, each with the character of
+            the answer at which its token begins.
         finish: in the last piece, why the answer ends: "stop" if it is complete or met a stop string, "length" if it
             has as many tokens as it may have.
         error: in the last piece, what has ended the answer instead.
     """
 
     text: str = ""
-    entries: tuple[dict[str, Any], ...] = ()
+    entries: tuple[tuple[int, dict[str, Any]], ...] = ()
     finish: Finish | None = None
     error: ApiError | None = None
 

@@ -269,7 +269,8 @@ class Served:
             if matching is not None:
                 self._matchings[number] = matching
             shown.append(matching and (number, matching.eos_token_ids))
-        fields = {"request": found.request, "prompt": found.prompt, "seconds": found.seconds}
+        fields = found._asdict()
+        del fields["masks"]
         return fields, shown, self.preparer.grammars.pool.stats()["grammars"]
 
     def _made(self, which: int, token: int | None, remaining: int | None) -> Mask | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...earley import Limits
 from .constraints import LIMITS
+from .thinking import Marks
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class Options:
     Attributes:
         name: what clients call the model.
         style: the style of tool calls; None: that of the chat template, guessed.
+        reasoning: marks of the reasoning that comes before answers; None: it is not told from the answer.
         api_key: what clients must send; None: nothing.
         slots: answers that are generated at the same time.
         queue: answers that may wait, beside those that have slots.
@@ -27,6 +29,7 @@ class Options:
 
     name: str = "model"
     style: str | None = None
+    reasoning: Marks | None = None
     api_key: str | None = None
     slots: int = 8
     queue: int = 64

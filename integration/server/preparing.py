@@ -28,6 +28,7 @@ from .conversation import Prompts, shown_tools
 from .errors import ApiError, bad, of_grammar, ours
 from .options import Options
 from .requests import Request, read_chat, read_response
+from .thinking import Reasoning, reasoning_after
 
 LOADERS = 8
 """Threads that read prompts and load grammars. Each costly grammar keeps one busy for `Limits.load_seconds` at most."""
@@ -62,10 +63,19 @@ class Masks(Protocol):
 
 
 class Prepared(NamedTuple):
-    """A request, the ids of its prompt, the masks of each answer (None: free text), and the seconds of its grammar."""
+    """What becomes of a body.
+
+    Attributes:
+        request: what it asks for.
+        prompt: the ids of its prompt.
+        reasoning: what stands before its answers; None: nothing that is told from them.
+        masks: `Masks` for each answer, or None for free text; within the preparer, `Matching`.
+        seconds: the time in which its grammar was loaded.
+    """
 
     request: Request
     prompt: list[int]
+    reasoning: Reasoning | None
     masks: list[Any]
     seconds: float
 
@@ -127,10 +137,12 @@ class Preparer:
                 raise bad(f"logit_bias: there is no token {token}", "logit_bias")
         tools = request.tools_text()
         shown = shown_tools(json.loads(tools.definitions)) if tools.definitions else []
-        prompt = self.prompts.ids(request.messages, shown)
+        text, prompt = self.prompts.read(request.messages, shown, request.template)
+        marks, is_bound = self.options.reasoning, request.answer is not None or bool(request.tools)
+        reasoning = None if marks is None else reasoning_after(text, marks, is_bound)
         left = self.left(request, len(prompt))
         began = time.perf_counter()
-        matcher = self.grammars.matcher(tools, request.answer)
+        matcher = self.grammars.matcher(tools, request.answer, reasoning)
         if matcher is not None and request.fits:
             try:
                 needed = matcher.tokens_to_finish()
@@ -141,7 +153,7 @@ class Preparer:
                 raise bad(message, request.max_param, "budget_too_small")
         seconds = time.perf_counter() - began
         masks = [None if matcher is None else Matching(matcher.fork(), self.vocabulary) for _ in range(request.n)]
-        return Prepared(request, prompt, masks, seconds)
+        return Prepared(request, prompt, reasoning, masks, seconds)
 
     def left(self, request: Request, n_prompt: int) -> int:
         """Return how many tokens an answer may have."""

@@ -49,6 +49,7 @@ class Request:
         fits: whether answers must be complete within them.
         streams: whether pieces are sent as they come.
         with_usage: whether a stream of chat completions has a last chunk with the usage.
+        template: what the chat template is told beside the messages.
         echo: what a response repeats of its request.
     """
 
@@ -66,6 +67,7 @@ class Request:
     fits: bool = False
     streams: bool = False
     with_usage: bool = False
+    template: dict[str, bool] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
 
     def tools_text(self) -> Tools:
@@ -117,6 +119,7 @@ def read_chat(body: Any) -> Request:
         max_tokens=most or new_most,
         max_param="max_tokens" if new_most is None else "max_completion_tokens",
         fits=fields.flag("fit_max_tokens"),
+        template=_template(fields),
         streams=streams,
         with_usage=with_usage,
     )
@@ -170,6 +173,7 @@ def read_response(body: Any) -> Request:
         max_tokens=most,
         max_param="max_output_tokens",
         fits=fields.flag("fit_max_tokens"),
+        template=_template(fields),
         streams=streams,
         echo=_plain(
             {
@@ -242,6 +246,19 @@ def _tools(fields: Fields, with_logprobs: bool) -> dict[str, Any]:
     except GrammarError as error:
         raise bad(str(error), "tools", "invalid_grammar") from None
     return {"tools": tools, "choice": "auto" if choice is None else choice, "parallel": parallel}
+
+
+def _template(fields: Fields) -> dict[str, bool]:
+    """Read the fields of `chat_template_kwargs` that switch reasoning on and off."""
+    given = fields.object("chat_template_kwargs")
+    if given is None:
+        return {}
+    found: dict[str, bool] = {}
+    for name in ("enable_thinking", "thinking"):
+        if name in given.names():
+            found[name] = given.flag(name)
+    given.done()
+    return found
 
 
 def _checked(request: Request) -> Request:
