@@ -16,7 +16,6 @@ from __future__ import annotations
 import gc
 import itertools
 import logging
-import os
 import signal
 import subprocess
 import sys
@@ -35,9 +34,6 @@ some microseconds must not wait for one that loads a grammar. Python's default i
 
 SECONDS_TO_END = 10
 """Seconds that the process may take to end. After them it is killed."""
-
-NICENESS = 5
-"""Where there are too few cores, the model has three times as much of them: all wait for it."""
 
 FULL_COLLECTION = 1000
 """Collections of the middle generation after which all objects are visited. Most of a grammar is freed without."""
@@ -212,8 +208,6 @@ def main(*numbers: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the server, and the server ends this
     bodies, masks = Connection(numbers[0]), Connection(numbers[1])
     level, arguments = bodies.recv()
-    if hasattr(os, "nice"):  # not on Windows
-        os.nice(NICENESS)
     sys.setswitchinterval(SWITCH_SECONDS)
     logging.basicConfig(level=level, format="%(levelname)s: %(message)s")
     preparer = Preparer(*arguments)
