@@ -135,6 +135,13 @@ class Preparer:
         for token, _ in request.sampling.bias:
             if token >= self.vocabulary.size:
                 raise bad(f"logit_bias: there is no token {token}", "logit_bias")
+        if (
+            request.tools
+            and request.sampling.n_alternatives is not None
+            and not begins_with_content(self.grammars.style)
+        ):
+            message = f"logprobs beside tools are not supported in the style {self.grammars.style.name!r}"
+            raise bad(message, "logprobs", "unsupported_parameter")
         tools = request.tools_text()
         shown = shown_tools(json.loads(tools.definitions)) if tools.definitions else []
         text, prompt = self.prompts.read(request.messages, shown, request.template)
@@ -256,6 +263,12 @@ class ThreadMasks:
 
     def close(self) -> None:
         self._matching.close()
+
+
+def begins_with_content(style: Style) -> bool:
+    """Return whether a message in a style begins with its content, so that its first characters are those of the
+    content."""
+    return style.layout == "free" and style.content.startswith("${text}")
 
 
 def check_model(name: str, known: str) -> None:

@@ -111,7 +111,7 @@ def read_chat(body: Any) -> Request:
     request = Request(
         model=fields.needed("model"),
         messages=conversation.of_chat(fields.items("messages")),
-        **_tools(fields, bool(sampling.get("n_alternatives", -1) >= 0)),
+        **_tools(fields),
         answer=answer,
         sampling=Sampling(**sampling),
         n=n or 1,
@@ -161,7 +161,7 @@ def read_response(body: Any) -> Request:
     if options is not None:
         options.refuse("include_obfuscation", "it is not supported", False)
         options.done()
-    tools = _tools(fields, "n_alternatives" in sampling)
+    tools = _tools(fields)
     most = fields.whole("max_output_tokens", 1, 2**31)
     request = Request(
         model=fields.needed("model"),
@@ -229,11 +229,9 @@ def _answer(form: Constraint | None, fields: Fields) -> Constraint | None:
     return form or structured
 
 
-def _tools(fields: Fields, with_logprobs: bool) -> dict[str, Any]:
+def _tools(fields: Fields) -> dict[str, Any]:
     tools, choice = fields.items("tools"), fields.take("tool_choice")
     parallel = fields.flag("parallel_tool_calls", True)
-    if tools and with_logprobs:
-        raise bad("logprobs beside tools are not supported", "logprobs", "unsupported_parameter")
     if not tools and choice not in (None, "none", "auto"):
         raise bad("tool_choice needs tools", "tool_choice")
     if choice is not None and choice not in ("none", "auto", "required") and not isinstance(choice, dict):

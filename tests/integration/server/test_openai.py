@@ -166,6 +166,16 @@ def test_stop_strings(client: Any) -> None:
     assert "".join(pieces) == "aaaaabbb"
 
 
+def test_log_probabilities_beside_tools(client: Any) -> None:
+    found = chat(client, logprobs=True, tools=CHAT_TOOLS, max_tokens=20)
+    choice = found.choices[0]
+    assert not choice.message.tool_calls and choice.logprobs.content
+    spelled = b"".join(bytes(entry.bytes) for entry in choice.logprobs.content)
+    assert spelled.decode("utf-8", "replace") == choice.message.content
+    found = chat(client, logprobs=True, tools=CHAT_TOOLS, tool_choice="required")
+    assert found.choices[0].message.tool_calls and found.choices[0].logprobs.content == []
+
+
 def test_log_probabilities(client: Any) -> None:
     options = {"structured_outputs": {"regex": "x[ab]{3}"}}
     found = chat(client, logprobs=True, top_logprobs=5, extra_body=options)

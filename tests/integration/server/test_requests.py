@@ -79,7 +79,6 @@ REFUSED_CHATS: list[tuple[dict[str, Any], str]] = [
     ({"tools": [{"type": "function", "function": {"name": "f", "parametres": {}}}]}, "tools"),
     ({"tool_choice": "required"}, "tool_choice"),
     ({"tool_choice": "f", "tools": [{"type": "function", "function": FUNCTION}]}, "tool_choice"),
-    ({"tools": [{"type": "function", "function": FUNCTION}], "logprobs": True}, "logprobs"),
     ({"fit_max_tokens": True, "max_tokens": 9}, "fit_max_tokens"),
     ({"fit_max_tokens": True, "response_format": FORMAT}, "fit_max_tokens"),
 ]
