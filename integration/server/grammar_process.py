@@ -67,6 +67,8 @@ class GrammarProcess:
         try:
             if self._link is None or self._link.is_lost:
                 log.error("the process of the grammars has ended; it is started again")
+                if self._link is not None:
+                    self._link.close()
                 self._link = Link(self._arguments)
             link = self._link
 

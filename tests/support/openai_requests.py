@@ -301,4 +301,5 @@ def resident(pid: int) -> int:
     """Return the memory of a process and of those that it has started, in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     started = [each for task in Path(f"/proc/{pid}/task").glob("*/children") for each in task.read_text().split()]
-    return (int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) >> 10) + sum(map(resident, map(int, started)))
+    own = sum(int(kilobytes) >> 10 for kilobytes in re.findall(r"VmRSS:\s+(\d+)", status))  # none once it has ended
+    return own + sum(map(resident, map(int, started)))
