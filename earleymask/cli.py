@@ -191,6 +191,11 @@ def _add_serve(commands: Any) -> None:
         metavar="STYLE",
         help="how the model writes tool calls (default: as its chat template looks)",
     )
+    serve.add_argument(
+        "--reasoning-parser",
+        metavar="STYLE",
+        help="tell the reasoning of a model that thinks from its answers, as this style has it",
+    )
     serve.add_argument("--quiet", action="store_true", help="log warnings and errors alone")
     serve.add_argument("--chat-template", metavar="FILE", help="a template in place of the tokenizer's")
     serve.add_argument(

@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 
+from ..errors import EarleymaskError
 from .generate import load_model
 from .shared import EXIT_OK, CommandError, read_text
 
@@ -21,20 +22,28 @@ def run(given: argparse.Namespace) -> int:
     try:
         import uvicorn
 
-        from ..integration.server.app import Options, create_app
+        from ..integration.server.app import create_app
+        from ..integration.server.options import Options
+        from ..integration.server.thinking import marks_of
     except ImportError as error:
         raise CommandError(f"{error}; run pip install 'earleymask[serve]'") from None
     level = logging.WARNING if given.quiet else logging.INFO
     logging.basicConfig(level=level, format="%(levelname)s: %(message)s")
+    try:
+        reasoning = None if given.reasoning_parser is None else marks_of(given.reasoning_parser)
+    except (EarleymaskError, ValueError) as error:
+        raise CommandError(str(error)) from None
     options = Options(
         name=given.name or given.model,
         style=given.tool_style,
+        reasoning=reasoning,
         api_key=given.api_key or os.environ.get("EARLEYMASK_API_KEY") or None,
         slots=given.slots,
         queue=given.queue,
         max_length=given.max_length,
         body_bytes=given.max_body,
         request_seconds=given.timeout,
+        is_apart=True,
     )
     try:
         app = create_app(model, tokenizer, options)

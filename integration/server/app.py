@@ -8,15 +8,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import hmac
-import json
 import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from starlette.applications import Starlette
@@ -25,58 +21,28 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from ...earley import Limits
-from ...errors import EarleymaskError
-from ...prepare import prepare
+from ...grammar.tools.style import find
 from ..vocabularies import model_vocabulary
 from .chat import Chat
-from .constraints import LIMITS, Grammars
-from .conversation import Prompts, shown_tools
+from .decoder import Decoder
 from .engine import Answer, Engine, Piece
-from .errors import ApiError, bad, of_grammar, ours
+from .errors import ApiError, ours
+from .grammar_process import GrammarProcess
 from .metrics import Metrics
+from .options import Options
 from .parts import Message
-from .requests import Request, read_chat, read_response
+from .preparing import Prepared, Preparer, Prepares, Threads, check_model
+from .requests import Request
 from .responses import Responses
-from .sampling import Sampler
 from .style_guess import guessed_style
 from .text import Text
+from .thinking import Reasoning
 
 log = logging.getLogger("earleymask.server")
-
-LOADERS = 8
-"""Threads that read prompts and load grammars. Each costly grammar keeps one busy for `Limits.load_seconds` at most."""
 
 SWITCH_SECONDS = 0.0001
 """How long a thread that wants the interpreter's lock waits before it asks for it. A pass of the model takes the lock
 hundreds of times, and a grammar that is being loaded has it otherwise: Python's 5 ms would be seconds for each pass."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a model is served.
-
-    Attributes:
-        name: what clients call the model.
-        style: the style of tool calls; None: that of the chat template, guessed.
-        api_key: what clients must send; None: nothing.
-        slots: answers that are generated at the same time.
-        queue: answers that may wait, beside those that have slots.
-        max_length: the most tokens of a prompt and its answer; None: as many as the model can read.
-        body_bytes: the most bytes of a body.
-        request_seconds: the longest time that a request may take.
-        limits: bounds on the grammar of a request.
-    """
-
-    name: str = "model"
-    style: str | None = None
-    api_key: str | None = None
-    slots: int = 8
-    queue: int = 64
-    max_length: int | None = None
-    body_bytes: int = 1 << 20
-    request_seconds: float = 600.0
-    limits: Limits = LIMITS
 
 
 def create_app(model: Any, tokenizer: Any, options: Options | None = None) -> Starlette:
@@ -97,29 +63,29 @@ class Server:
 
     def __init__(self, model: Any, tokenizer: Any, options: Options) -> None:
         self.options = options
-        self.prompts = Prompts(tokenizer)
         self.vocabulary = model_vocabulary(model, tokenizer)
         style = options.style or guessed_style(str(tokenizer.chat_template))
         log.info("tool calls are written in the style %s", style)
-        self.grammars = Grammars(self.vocabulary, style, options.limits)
+        self.style = find(style)
         self.metrics = Metrics()
-        self.engine = Engine(model, self.vocabulary, options.slots, self.metrics)
+        self.engine = Engine(Decoder(model), self.vocabulary, options.slots, self.metrics)
         longest = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 1 << 20
         self.max_length = min(longest, options.max_length or longest)
+        given = self.vocabulary, tokenizer, self.style, options, self.max_length
+        self.preparing: Prepares = GrammarProcess(*given) if options.is_apart else Threads(Preparer(*given))
         self.metrics.gauges = {
             "earleymask_running_answers": lambda: self.engine.counts()[0],
             "earleymask_waiting_answers": lambda: self.engine.counts()[1],
-            "earleymask_known_grammars": lambda: self.grammars.pool.stats()["grammars"],
+            "earleymask_known_grammars": self.preparing.n_grammars,
         }
         self._names = {token: name for name, token in self.vocabulary.special_tokens.items()}
         self._ends = frozenset(self.vocabulary.eos_token_ids)
-        self._loaders = ThreadPoolExecutor(LOADERS, "earleymask-load")
         self._n_open = 0  # answers of requests that are being served
-        self._n_loading = 0  # requests in the threads of `_loaders`, or waiting for one
+        self._n_loading = 0  # requests that are being prepared
         self._began = int(time.time())
         routes = [
-            Route("/v1/chat/completions", self._endpoint("chat", read_chat, Chat), methods=["POST"]),
-            Route("/v1/responses", self._endpoint("responses", read_response, Responses), methods=["POST"]),
+            Route("/v1/chat/completions", self._endpoint("chat", Chat), methods=["POST"]),
+            Route("/v1/responses", self._endpoint("responses", Responses), methods=["POST"]),
             Route("/v1/models", self.models),
             Route("/v1/models/{name:path}", self.one_model),
             Route("/health", self.health),
@@ -133,15 +99,22 @@ class Server:
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
-        await asyncio.to_thread(prepare, self.vocabulary, memory=256 << 20)
+        await asyncio.to_thread(self.preparing.start)
         gc.collect()
         gc.freeze()
+        loop = asyncio.get_running_loop()
+
+        def call(function: Callable[..., object], *given: Any) -> None:
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits for pieces
+                loop.call_soon_threadsafe(function, *given)
+
+        self.engine.call = call
         self.engine.start()
         try:
             yield
         finally:
             await asyncio.to_thread(self.engine.stop)
-            self._loaders.shutdown(cancel_futures=True)
+            await asyncio.to_thread(self.preparing.close)
             sys.setswitchinterval(before)
 
     # Endpoints
@@ -152,7 +125,7 @@ class Server:
 
     async def one_model(self, request: HttpRequest) -> Response:
         self._check_key(request)
-        self._check_model(request.path_params["name"])
+        check_model(request.path_params["name"], self.options.name)
         return JSONResponse(self._model())
 
     async def health(self, _: HttpRequest) -> Response:
@@ -171,12 +144,12 @@ class Server:
             "max_model_len": self.max_length,
         }
 
-    def _endpoint(self, name: str, read: Callable[[Any], Request], shape: Any) -> Any:
+    def _endpoint(self, name: str, shape: Any) -> Any:
         async def endpoint(request: HttpRequest) -> Response:
             began = time.perf_counter()
             status = 500
             try:
-                response = await self._serve(request, read, shape)
+                response = await self._serve(request, name, shape)
                 status = response.status_code
                 return response
             except ApiError as error:
@@ -190,7 +163,7 @@ class Server:
 
     # One request
 
-    async def _serve(self, http: HttpRequest, read: Callable[[Any], Request], shape: Any) -> Response:
+    async def _serve(self, http: HttpRequest, endpoint: str, shape: Any) -> Response:
         self._check_key(http)
         kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":  # which a page of another site cannot send unasked
@@ -198,14 +171,14 @@ class Server:
         data = await self._body(http)
         run = Run(self, http)
         try:
-            request, prompt = await run.within(self._load(run, data, read))
-            messages = [Message(request, self.grammars.style) for _ in run.answers]
+            request, prompt, reasoning = await run.within(self._load(run, data, endpoint))
+            messages = run.messages = [Message(request, self.style, reasoning) for _ in run.answers]
             shaped = shape(request, messages)
             if not request.streams:
                 async for index, piece in run.pieces():
                     for _ in shaped.piece(index, piece):
                         pass
-                whole = shaped.whole(len(prompt), run.n_tokens)
+                whole = shaped.whole(len(prompt), run.n_tokens, run.n_reasoning)
                 run.close()
                 return JSONResponse(whole)
             pieces = run.pieces()
@@ -215,75 +188,48 @@ class Server:
             raise
         return Stream(run, run.stream(shaped, first, pieces, len(prompt)))
 
-    async def _load(self, run: Run, data: bytes, read: Callable[[Any], Request]) -> tuple[Request, list[int]]:
+    async def _load(self, run: Run, data: bytes, endpoint: str) -> tuple[Request, list[int], Reasoning | None]:
         """Read the body, load its grammar, and give its answers to the engine."""
         most = self.options.slots + self.options.queue
         if max(self._n_open, self._n_loading) >= most:
             raise ApiError(429, "too many requests are waiting; try again later", code="queue_full")
         run.enter(1)
-        loop = asyncio.get_running_loop()
-        loading = loop.run_in_executor(self._loaders, self._prepared, data, read)
+        loading = asyncio.wrap_future(self.preparing.prepare(data, endpoint))
         self._n_loading += 1  # until it is done, even if the client goes away
         loading.add_done_callback(self._loaded)
-        request, prompt, matcher = await asyncio.shield(loading)
+        try:
+            request, prompt, reasoning, masks, seconds = await asyncio.shield(loading)
+        except asyncio.CancelledError:
+            loading.add_done_callback(_close_masks)
+            raise
+        self.metrics.observe("earleymask_load_seconds", seconds)
         if self._n_open + request.n - 1 > most:
+            _close_masks(loading)
             raise ApiError(429, f"n={request.n}: so many answers cannot wait; try again later", "n", "queue_full")
         run.enter(request.n - 1)
-        left = self._left(request, len(prompt))
+        left = request.max_tokens or self.max_length - len(prompt)
         for index in range(request.n):
             run.answers.append(
                 Answer(
                     prompt=prompt,
-                    matcher=matcher.fork() if matcher is not None else None,
+                    masks=masks[index],
                     ends=self._ends,
-                    sampler=Sampler(request.sampling, index),
-                    text=Text(self.vocabulary, request.stop, self._names, bool(request.tools)),
+                    sampling=request.sampling,
+                    index=index,
+                    text=Text(self.vocabulary, request.stop, self._names, bool(request.tools or reasoning)),
                     left=left,
                     fits=request.fits,
-                    deliver=run.delivery(loop, index),
+                    deliver=run.delivery(index),
                 )
             )
         self.metrics.add("earleymask_prompt_tokens_total", len(prompt))
         self.engine.submit(run.answers)
-        return request, prompt
+        return request, prompt, reasoning
 
     def _loaded(self, loading: asyncio.Future[Any]) -> None:
         self._n_loading -= 1
         if not loading.cancelled():
             loading.exception()  # it has been seen, also if nobody waits any more
-
-    def _prepared(self, data: bytes, read: Callable[[Any], Request]) -> tuple[Request, list[int], Any]:
-        """Read a body, its prompt and its grammar, in a thread of its own."""
-        request = read(_json(data))
-        self._check_model(request.model)
-        for token, _ in request.sampling.bias:
-            if token >= self.vocabulary.size:
-                raise bad(f"logit_bias: there is no token {token}", "logit_bias")
-        tools = request.tools_text()
-        shown = shown_tools(json.loads(tools.definitions)) if tools.definitions else []
-        prompt = self.prompts.ids(request.messages, shown)
-        left = self._left(request, len(prompt))
-        began = time.perf_counter()
-        matcher = self.grammars.matcher(tools, request.answer)
-        if matcher is not None and request.fits:
-            try:
-                needed = matcher.tokens_to_finish()
-            except EarleymaskError as error:
-                raise of_grammar(error, "fit_max_tokens") from None
-            if needed > left:
-                message = f"an answer that the constraint allows may need {needed} tokens, and {left} are allowed"
-                raise bad(message, request.max_param, "budget_too_small")
-        self.metrics.observe("earleymask_load_seconds", time.perf_counter() - began)
-        return request, prompt, matcher
-
-    def _left(self, request: Request, n_prompt: int) -> int:
-        """Return how many tokens an answer may have."""
-        room = self.max_length - n_prompt
-        if room < (request.max_tokens or 1):
-            asked = f" and {request.max_param}={request.max_tokens}" if request.max_tokens else ""
-            message = f"the prompt has {n_prompt} tokens{asked}, and the model reads {self.max_length} in all"
-            raise bad(message, request.max_param if room > 0 else "messages", "context_length_exceeded")
-        return request.max_tokens or room
 
     async def _body(self, http: HttpRequest) -> bytes:
         most = self.options.body_bytes
@@ -311,11 +257,6 @@ class Server:
         if key is not None and not hmac.compare_digest(given, f"Bearer {key}".encode()):
             raise ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
 
-    def _check_model(self, name: str) -> None:
-        if name != self.options.name:
-            message = f"the model {name[:100]!r} does not exist; this server has {self.options.name!r}"
-            raise ApiError(404, message, "model", "model_not_found")
-
 
 class Run:
     """One request on its way: its answers, the queue of their pieces, and whether its client is still there."""
@@ -323,6 +264,7 @@ class Run:
     def __init__(self, server: Server, http: HttpRequest) -> None:
         self.server = server
         self.answers: list[Answer] = []
+        self.messages: list[Message] = []
         self._queue: asyncio.Queue[tuple[int, Piece]] = asyncio.Queue()
         self._gone = asyncio.ensure_future(_disconnect(http))
         self._began = time.perf_counter()
@@ -333,19 +275,20 @@ class Run:
     def n_tokens(self) -> int:
         return sum(answer.n_tokens for answer in self.answers)
 
+    @property
+    def n_reasoning(self) -> int:
+        return sum(
+            message.n_reasoning(answer.text.starts) for message, answer in zip(self.messages, self.answers, strict=True)
+        )
+
     def enter(self, n: int) -> None:
         """Count answers among those that are being served."""
         self._n_entered += n
         self.server._n_open += n
 
-    def delivery(self, loop: asyncio.AbstractEventLoop, index: int) -> Callable[[Piece], None]:
-        """Return a function with which the engine's thread gives the pieces of an answer to this loop."""
-
-        def deliver(piece: Piece) -> None:
-            with suppress(RuntimeError):  # the loop is closed, so nobody waits for the piece
-                loop.call_soon_threadsafe(self._queue.put_nowait, (index, piece))
-
-        return deliver
+    def delivery(self, index: int) -> Callable[[Piece], None]:
+        """Return a function that takes the pieces of an answer, in the thread of this loop."""
+        return lambda piece: self._queue.put_nowait((index, piece))
 
     async def within(self, work: Any) -> Any:
         """Return the result of something that is waited for while the client is there and the time is not over."""
@@ -390,7 +333,7 @@ class Run:
             async for index, piece in pieces:
                 for line in shaped.piece(index, piece):
                     yield line
-            for line in shaped.end(n_prompt, self.n_tokens):
+            for line in shaped.end(n_prompt, self.n_tokens, self.n_reasoning):
                 yield line
         except ApiError as error:
             for line in shaped.fail(error):
@@ -430,23 +373,19 @@ async def _disconnect(http: HttpRequest) -> None:
         pass
 
 
-def _json(data: bytes) -> Any:
-    """Return the value of a JSON text; numbers with a fraction or an exponent as decimals, which lose nothing."""
-
-    def refused(name: str) -> Any:
-        raise ValueError(f"{name} is no JSON")
-
-    try:
-        return json.loads(data, parse_float=Decimal, parse_constant=refused)
-    except RecursionError:
-        raise bad("the body is nested too deeply", None, "invalid_json") from None
-    except ValueError as error:  # malformed, no UTF-8, or an integer of thousands of digits
-        raise bad(f"the body is no JSON: {error}", None, "invalid_json") from None
+def _close_masks(loading: asyncio.Future[Prepared]) -> None:
+    """Say that nobody needs the masks of a request."""
+    if not loading.cancelled() and loading.exception() is None:
+        for masks in loading.result().masks:
+            if masks is not None:
+                masks.close()
 
 
 def _api_error(_: HttpRequest, error: Any) -> Response:
-    # OpenAI's clients send a request again after 408, 409, 429 and 5xx. Here, only a full queue will be better soon.
-    headers = {"retry-after": "1"} if error.status == 429 else {"x-should-retry": "false"}
+    # OpenAI's clients send a request again after 408, 409, 429 and 5xx. Here, only a full queue and a process that is
+    # started again will be better soon.
+    will_be_better = error.status == 429 or error.code == "restarting"
+    headers = {"retry-after": "1"} if will_be_better else {"x-should-retry": "false"}
     return JSONResponse(error.body(), error.status, headers=headers)
 
 

@@ -24,13 +24,15 @@ class Chat:
         self.created = int(time.time())
         self._begun: set[int] = set()
 
-    def whole(self, n_prompt: int, n_tokens: int) -> dict[str, Any]:
+    def whole(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> dict[str, Any]:
         """Return the completion."""
         choices = []
         for index, message in enumerate(self.messages):
             calls = message.counted_calls()
             content = message.content if message.content or not calls else None
             said: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+            if message.reasoning is not None:
+                said |= _reasoning(message.reasoning)
             if calls:
                 said["tool_calls"] = [_whole_call(call) for call in calls]
             choices.append(
@@ -41,7 +43,7 @@ class Chat:
                     "finish_reason": message.finish,
                 }
             )
-        return {**self._head("chat.completion"), "choices": choices, "usage": _usage(n_prompt, n_tokens)}
+        return {**self._head("chat.completion"), "choices": choices, "usage": _usage(n_prompt, n_tokens, n_reasoning)}
 
     def begin(self) -> Iterator[str]:
         return iter(())
@@ -52,9 +54,12 @@ class Chat:
         if index not in self._begun:
             self._begun.add(index)
             yield self._chunk(index, {"role": "assistant", "content": "", "refusal": None})
-        entries: Sequence[dict[str, Any]] = piece.entries
-        for event in message.add(piece):
-            if event.kind == "content":
+        events = message.add(piece)
+        entries: Sequence[dict[str, Any]] = message.new_entries
+        for event in events:
+            if event.kind == "reasoning":
+                yield self._chunk(index, _reasoning(event.text))
+            elif event.kind == "content":
                 yield self._chunk(index, {"content": event.text}, entries)
                 entries = ()
             elif event.kind in ("call", "arguments"):
@@ -68,9 +73,10 @@ class Chat:
         if message.finish is not None:
             yield self._chunk(index, {}, entries, message.finish)
 
-    def end(self, n_prompt: int, n_tokens: int) -> Iterator[str]:
+    def end(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> Iterator[str]:
         if self.request.with_usage:
-            chunk = {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(n_prompt, n_tokens)}
+            usage = _usage(n_prompt, n_tokens, n_reasoning)
+            chunk = {**self._head("chat.completion.chunk"), "choices": [], "usage": usage}
             yield _event(chunk)
         yield "data: [DONE]\n\n"
 
@@ -101,8 +107,18 @@ def _whole_call(call: Call) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
 
 
-def _usage(n_prompt: int, n_tokens: int) -> dict[str, Any]:
-    return {"prompt_tokens": n_prompt, "completion_tokens": n_tokens, "total_tokens": n_prompt + n_tokens}
+def _reasoning(text: str) -> dict[str, str]:
+    """Return reasoning under the two names that clients know: vLLM's, and that of DeepSeek and SGLang."""
+    return {"reasoning": text, "reasoning_content": text}
+
+
+def _usage(n_prompt: int, n_tokens: int, n_reasoning: int) -> dict[str, Any]:
+    return {
+        "prompt_tokens": n_prompt,
+        "completion_tokens": n_tokens,
+        "total_tokens": n_prompt + n_tokens,
+        "completion_tokens_details": {"reasoning_tokens": n_reasoning},
+    }
 
 
 def _event(data: dict[str, Any]) -> str:

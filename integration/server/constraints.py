@@ -21,6 +21,7 @@ from ...pool import MatcherPool
 from ...trie import Vocabulary
 from .errors import bad, of_grammar
 from .fields import Fields, texts
+from .thinking import Reasoning
 
 MiB = 1 << 20
 LIMITS = Limits(
@@ -142,8 +143,9 @@ class Grammars:
         self.limits = limits
         self.pool = MatcherPool(vocabulary, capacity=CAPACITY)
 
-    def matcher(self, tools: Tools, answer: Constraint | None) -> Matcher | None:
-        """Return a matcher for the messages that a request allows; None if it allows any text.
+    def matcher(self, tools: Tools, answer: Constraint | None, reasoning: Reasoning | None = None) -> Matcher | None:
+        """Return a matcher for the messages that a request allows; None if it allows any text. With `reasoning`, this
+        comes first.
 
         Raises ApiError if that cannot be enforced.
         """
@@ -151,12 +153,16 @@ class Grammars:
             return None
         param = "tools" if tools.definitions else answer.param if answer is not None else None
         try:
-            return self.pool.matcher(self._grammar, tools, answer)
+            return self.pool.matcher(self._with_reasoning, tools, answer, reasoning)
         except RecursionError:
             raise bad("the constraint is nested too deeply", param, "grammar_too_costly") from None
         except EarleymaskError as error:
             pointer = getattr(error, "pointer", None) or ""
             raise of_grammar(error, "tool_choice" if pointer.startswith("/tool_choice") else param) from None
+
+    def _with_reasoning(self, tools: Tools, answer: Constraint | None, reasoning: Reasoning | None) -> Grammar:
+        grammar = self._grammar(tools, answer)
+        return grammar if reasoning is None else reasoning.before(grammar, self.vocabulary, self.limits)
 
     def _grammar(self, tools: Tools, answer: Constraint | None) -> Grammar:
         if not tools.definitions:

@@ -35,7 +35,7 @@ def _chat_message(fields: Fields) -> Message:
         value = fields.text(name)
         if value is not None:
             message[name] = value
-    fields.ignore("refusal", "annotations", "reasoning_content")
+    fields.ignore("refusal", "annotations", "reasoning_content", "reasoning")
     fields.refuse("audio", "only text is served")
     fields.refuse("function_call", "use tool_calls")
     calls = []
@@ -63,6 +63,8 @@ def of_items(given: Any, instructions: str | None) -> list[Message]:
         fields = Fields(value, f"input[{index}]")
         kind = fields.text("type") or "message"
         fields.ignore("id", "status", "phase")
+        if kind == "reasoning":  # as templates do not show models what they thought before earlier answers
+            continue
         if kind == "message":
             role = fields.one_of("role", ROLES[:4], "")
             messages.append({"role": "system" if role == "developer" else role, "content": _content(fields, "content")})
@@ -144,16 +146,16 @@ class Prompts:
         self.tokenizer = tokenizer
         self._lock = threading.Lock()  # a fast tokenizer refuses to be used by two threads at once
 
-    def ids(self, messages: list[Message], tools: list[Any]) -> list[int]:
-        """Return the ids of a prompt. Raises ApiError if the template refuses the messages."""
+    def read(self, messages: list[Message], tools: list[Any], template: dict[str, bool]) -> tuple[str, list[int]]:
+        """Return the text of a prompt and its ids. Raises ApiError if the template refuses the messages."""
         with self._lock:
             try:
                 text = self.tokenizer.apply_chat_template(
-                    messages, tools=tools or None, tokenize=False, add_generation_prompt=True
+                    messages, tools=tools or None, tokenize=False, add_generation_prompt=True, **template
                 )
             except Exception as error:  # templates raise errors of jinja2, and of Python where a field is missing
                 raise ApiError(400, f"the chat template refuses the messages: {error}", "messages") from None
             ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         if not ids:
             raise bad("the prompt is empty", "messages")
-        return ids
+        return text, ids

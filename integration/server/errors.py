@@ -25,6 +25,9 @@ class ApiError(Exception):
         self.param = param
         self.code = code
 
+    def __reduce__(self) -> Any:
+        return ApiError, (self.status, self.message, self.param, self.code)
+
     @property
     def kind(self) -> str:
         if self.status >= 500:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable
 
-BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Upper bounds of the buckets, in seconds. A step takes less than the first ones, a long answer more than the last."""
 
 HELP = {
@@ -17,9 +17,9 @@ HELP = {
     "earleymask_prompt_tokens_total": "Tokens of prompts.",
     "earleymask_generated_tokens_total": "Tokens that the model has chosen.",
     "earleymask_load_seconds": "Time in which the grammar of a request was loaded, or found in the pool.",
-    "earleymask_prefill_seconds": "Time of a pass over a prompt.",
-    "earleymask_pass_seconds": "Time of a pass over one token of each row.",
-    "earleymask_step_overhead_seconds": "Time between two passes: masks, choices, and the rows that come and go.",
+    "earleymask_prefill_seconds": "Time of a pass over a prompt, in the process of the model.",
+    "earleymask_pass_seconds": "Time of a pass over one token of each row, in the process of the model.",
+    "earleymask_step_overhead_seconds": "Time of a step beyond its passes: masks, choices, and all that delays them.",
     "earleymask_first_token_seconds": "Time from a request to its first piece of text.",
     "earleymask_request_seconds": "Time from a request to the end of its answer.",
     "earleymask_running_answers": "Answers that have a slot.",

@@ -49,6 +49,7 @@ class Request:
         fits: whether answers must be complete within them.
         streams: whether pieces are sent as they come.
         with_usage: whether a stream of chat completions has a last chunk with the usage.
+        template: what the chat template is told beside the messages.
         echo: what a response repeats of its request.
     """
 
@@ -66,6 +67,7 @@ class Request:
     fits: bool = False
     streams: bool = False
     with_usage: bool = False
+    template: dict[str, bool] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
 
     def tools_text(self) -> Tools:
@@ -109,7 +111,7 @@ def read_chat(body: Any) -> Request:
     request = Request(
         model=fields.needed("model"),
         messages=conversation.of_chat(fields.items("messages")),
-        **_tools(fields, bool(sampling.get("n_alternatives", -1) >= 0)),
+        **_tools(fields),
         answer=answer,
         sampling=Sampling(**sampling),
         n=n or 1,
@@ -117,6 +119,7 @@ def read_chat(body: Any) -> Request:
         max_tokens=most or new_most,
         max_param="max_tokens" if new_most is None else "max_completion_tokens",
         fits=fields.flag("fit_max_tokens"),
+        template=_template(fields),
         streams=streams,
         with_usage=with_usage,
     )
@@ -158,7 +161,7 @@ def read_response(body: Any) -> Request:
     if options is not None:
         options.refuse("include_obfuscation", "it is not supported", False)
         options.done()
-    tools = _tools(fields, "n_alternatives" in sampling)
+    tools = _tools(fields)
     most = fields.whole("max_output_tokens", 1, 2**31)
     request = Request(
         model=fields.needed("model"),
@@ -170,6 +173,7 @@ def read_response(body: Any) -> Request:
         max_tokens=most,
         max_param="max_output_tokens",
         fits=fields.flag("fit_max_tokens"),
+        template=_template(fields),
         streams=streams,
         echo=_plain(
             {
@@ -225,11 +229,9 @@ def _answer(form: Constraint | None, fields: Fields) -> Constraint | None:
     return form or structured
 
 
-def _tools(fields: Fields, with_logprobs: bool) -> dict[str, Any]:
+def _tools(fields: Fields) -> dict[str, Any]:
     tools, choice = fields.items("tools"), fields.take("tool_choice")
     parallel = fields.flag("parallel_tool_calls", True)
-    if tools and with_logprobs:
-        raise bad("logprobs beside tools are not supported", "logprobs", "unsupported_parameter")
     if not tools and choice not in (None, "none", "auto"):
         raise bad("tool_choice needs tools", "tool_choice")
     if choice is not None and choice not in ("none", "auto", "required") and not isinstance(choice, dict):
@@ -242,6 +244,19 @@ def _tools(fields: Fields, with_logprobs: bool) -> dict[str, Any]:
     except GrammarError as error:
         raise bad(str(error), "tools", "invalid_grammar") from None
     return {"tools": tools, "choice": "auto" if choice is None else choice, "parallel": parallel}
+
+
+def _template(fields: Fields) -> dict[str, bool]:
+    """Read the fields of `chat_template_kwargs` that switch reasoning on and off."""
+    given = fields.object("chat_template_kwargs")
+    if given is None:
+        return {}
+    found: dict[str, bool] = {}
+    for name in ("enable_thinking", "thinking"):
+        if name in given.names():
+            found[name] = given.flag(name)
+    given.done()
+    return found
 
 
 def _checked(request: Request) -> Request:

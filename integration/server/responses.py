@@ -1,7 +1,7 @@
 """The shapes of responses: an object, or events with sequence numbers.
 
-The output is a list of items: messages, calls of functions, calls of custom tools. One item is open at a time. Both
-forms come from the same events, so that the object is what a stream ends with.
+The output is a list of items: reasoning, messages, calls of functions, calls of custom tools. One item is open at a
+time. Both forms come from the same events, so that the object is what a stream ends with.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Responses:
         self._number = 0
         self._finish: str | None = None
 
-    def whole(self, n_prompt: int, n_tokens: int) -> dict[str, Any]:
+    def whole(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> dict[str, Any]:
         """Return the response, after all pieces have come."""
         usage = {
             "input_tokens": n_prompt,
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
             "output_tokens": n_tokens,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": n_reasoning},
             "total_tokens": n_prompt + n_tokens,
         }
         return self._response("incomplete" if self._finish == "length" else "completed", usage)
@@ -48,9 +48,16 @@ class Responses:
 
     def piece(self, index: int, piece: Piece) -> Iterator[str]:
         """Yield the events that a piece of the answer makes."""
-        entries: Sequence[dict[str, Any]] = piece.entries
-        for event in self.message.add(piece):
-            if event.kind == "content":
+        events = self.message.add(piece)
+        entries: Sequence[dict[str, Any]] = self.message.new_entries
+        for event in events:
+            if event.kind == "reasoning":
+                if not self._is_open:
+                    yield from self._open_reasoning()
+                self._output[-1]["content"][0]["text"] += event.text
+                place = {**self._place(), "content_index": 0}
+                yield self._event("response.reasoning_text.delta", **place, delta=event.text)
+            elif event.kind == "content":
                 if not self._is_open or self._output[-1]["type"] != "message":
                     yield from self._close()
                     yield from self._open_message()
@@ -71,16 +78,17 @@ class Responses:
                 yield from self._close()
         if piece.finish is not None:
             self._finish = piece.finish
-            if not self._output:
+            if not self._output or (piece.finish == "stop" and self._output[-1]["type"] == "reasoning"):
+                yield from self._close()
                 yield from self._open_message()
             if self._output[-1]["type"] == "message":
                 self._output[-1]["content"][0]["logprobs"] += entries
-            # What is open is a message, or a call that was cut.
+            # What is open is a message, or reasoning or a call that was cut.
             is_whole = piece.finish == "stop" and self._output[-1]["type"] == "message"
             yield from self._close("completed" if is_whole else "incomplete")
 
-    def end(self, n_prompt: int, n_tokens: int) -> Iterator[str]:
-        response = self.whole(n_prompt, n_tokens)
+    def end(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> Iterator[str]:
+        response = self.whole(n_prompt, n_tokens, n_reasoning)
         yield self._event(f"response.{response['status']}", response=response)
 
     def fail(self, error: ApiError) -> Iterator[str]:
@@ -98,6 +106,19 @@ class Responses:
         }
         yield from self._open(item)
         part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        yield self._event("response.content_part.added", **self._place(), content_index=0, part=part)
+        item["content"] = [part]
+
+    def _open_reasoning(self) -> Iterator[str]:
+        item: dict[str, Any] = {
+            "id": f"rs_{uuid4().hex}",
+            "type": "reasoning",
+            "status": "in_progress",
+            "summary": [],
+            "content": [],
+        }
+        yield from self._open(item)
+        part = {"type": "reasoning_text", "text": ""}
         yield self._event("response.content_part.added", **self._place(), content_index=0, part=part)
         item["content"] = [part]
 
@@ -133,6 +154,11 @@ class Responses:
             (part,) = item["content"]
             place = {**self._place(), "content_index": 0}
             yield self._event("response.output_text.done", **place, text=part["text"], logprobs=part["logprobs"])
+            yield self._event("response.content_part.done", **place, part=part)
+        elif item["type"] == "reasoning":
+            (part,) = item["content"]
+            place = {**self._place(), "content_index": 0}
+            yield self._event("response.reasoning_text.done", **place, text=part["text"])
             yield self._event("response.content_part.done", **place, part=part)
         else:
             kind, field = self._call_names()

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
+
+if TYPE_CHECKING:  # the process of the grammars knows what a request asks for, and needs no torch
+    import torch
 
 FIRST_TRIED = 256
 """Among so many of the most probable tokens `top_p` is looked for first. Models mostly find it among a few, and to sort
@@ -65,6 +67,8 @@ class Sampler:
 
     def adjust(self, scores: torch.Tensor) -> None:
         """Add biases and penalties to the scores of this row, in place."""
+        import torch
+
         sampling = self.sampling
         if sampling.bias:
             ids, values = zip(*sampling.bias, strict=True)
@@ -86,6 +90,8 @@ class Sampler:
         n = self.sampling.n_alternatives
         if n is None:
             return Chosen(token, None, ())
+        import torch
+
         logprobs = torch.log_softmax(scores, dim=-1)
         top = torch.topk(logprobs, min(n, len(logprobs)))
         pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)

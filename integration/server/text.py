@@ -26,6 +26,7 @@ class Text:
 
     Attributes:
         is_stopped: whether a stop string has ended it.
+        starts: the character at which each token begins, but the one that ends the text.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Text:
         self.names = names
         self.has_names = has_names
         self.is_stopped = False
+        self.starts: list[int] = []
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
         self._n_given = self._n_read = 0  # characters
@@ -43,6 +45,7 @@ class Text:
 
     def add(self, chosen: Chosen) -> None:
         """Add a token that is no end of the text."""
+        self.starts.append(self._n_read)
         data = self.vocabulary.token_bytes(chosen.token)
         if not data and self.has_names:
             data = self.names.get(chosen.token, "").encode()
@@ -51,14 +54,15 @@ class Text:
             self._entries.append((self._n_read, {**self._spelled(chosen.token, chosen.logprob), "top_logprobs": top}))
         self._read(self._decoder.decode(data))
 
-    def take(self) -> tuple[str, list[dict[str, Any]]]:
-        """Return the text that has become certain, and the entries of the tokens that begin in it."""
+    def take(self) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
+        """Return the text that has become certain, and the entries of the tokens that begin in it, each with the
+        character at which its token begins."""
         n = len(self._held)
         if not self.is_stopped:
             n -= max((_overlap(self._held, stop) for stop in self.stop), default=0)
         piece, self._held = self._held[:n], self._held[n:]
         self._n_given += n
-        entries = [entry for start, entry in self._entries if start < self._n_given]
+        entries = [each for each in self._entries if each[0] < self._n_given]
         self._entries = self._entries[len(entries) :]
         return piece, entries
 

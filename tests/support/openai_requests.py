@@ -298,6 +298,8 @@ class Campaign:
 
 
 def resident(pid: int) -> int:
-    """Return the memory of a process, in MB."""
+    """Return the memory of a process and of those that it has started, in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) >> 10
+    started = [each for task in Path(f"/proc/{pid}/task").glob("*/children") for each in task.read_text().split()]
+    own = sum(int(kilobytes) >> 10 for kilobytes in re.findall(r"VmRSS:\s+(\d+)", status))  # none once it has ended
+    return own + sum(map(resident, map(int, started)))

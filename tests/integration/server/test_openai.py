@@ -22,7 +22,8 @@ openai = pytest.importorskip("openai")
 jsonschema = pytest.importorskip("jsonschema")
 
 from earleymask import Grammar, Matcher, Vocabulary  # noqa: E402
-from earleymask.integration.server.app import Options, create_app  # noqa: E402
+from earleymask.integration.server.app import create_app  # noqa: E402
+from earleymask.integration.server.options import Options  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -163,6 +164,16 @@ def test_stop_strings(client: Any) -> None:
         chunk.choices[0].delta.content or "" for chunk in chat(client, stop="bbc", extra_body=options, stream=True)
     ]
     assert "".join(pieces) == "aaaaabbb"
+
+
+def test_log_probabilities_beside_tools(client: Any) -> None:
+    found = chat(client, logprobs=True, tools=CHAT_TOOLS, max_tokens=20)
+    choice = found.choices[0]
+    assert not choice.message.tool_calls and choice.logprobs.content
+    spelled = b"".join(bytes(entry.bytes) for entry in choice.logprobs.content)
+    assert spelled.decode("utf-8", "replace") == choice.message.content
+    found = chat(client, logprobs=True, tools=CHAT_TOOLS, tool_choice="required")
+    assert found.choices[0].message.tool_calls and found.choices[0].logprobs.content == []
 
 
 def test_log_probabilities(client: Any) -> None:

@@ -70,7 +70,7 @@ def test_options_of_the_command(folder: Path, tmp_path: Path, monkeypatch: pytes
     assert (server.options.name, server.options.api_key) == ("m", "secret")
     assert (server.engine.slots, server.options.queue, server.max_length) == (3, 4, 100)
     assert (server.options.body_bytes, server.options.request_seconds) == (1000, 7)
-    assert server.grammars.style.name == "mistral_v3"
+    assert server.style.name == "mistral_v3"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from earleymask.integration.server.engine import Finish, Piece
 from earleymask.integration.server.parts import Message
 from earleymask.integration.server.requests import read_chat, read_response
 from earleymask.integration.server.responses import Responses
+from earleymask.integration.server.thinking import Reasoning, marks_of
 
 FUNCTION = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
 CHAT = [{"type": "function", "function": FUNCTION}, {"type": "custom", "custom": {"name": "run"}}]
@@ -48,6 +49,38 @@ def cuts(rng: random.Random, text: str, finish: Finish) -> list[Piece]:
 def read(lines: list[str]) -> list[dict[str, Any]]:
     """Return the data of the events of a stream."""
     return [json.loads(line.partition("data: ")[2]) for line in lines]
+
+
+@pytest.mark.parametrize("saying", SAYINGS, ids=[text[:20] + end for text, end, *_ in SAYINGS])
+@pytest.mark.parametrize("reasoning", ["", "<think>so\n</think>\n\n"])
+def test_log_probabilities_are_those_of_the_content_before_the_first_call(saying: Any, reasoning: str) -> None:
+    text, end, content, calls, _ = saying
+    known = content if not calls and "<tool_call>" not in text else text.partition("<tool_call>")[0].rstrip("\n")
+    request = read_chat({"model": "m", "messages": [{"role": "user", "content": ""}], "tools": CHAT, "logprobs": True})
+    text = reasoning + text
+    begins = range(len(reasoning), len(reasoning + known))
+    for seed in range(30):
+        rng = random.Random(seed)
+        starts = sorted({0, *rng.sample(range(len(text)), len(text) // 2)}) if text else []
+        pieces, at = [], 0
+        for piece in cuts(rng, text, end):
+            last = at + len(piece.text)
+            entries = tuple((start, {"token": start}) for start in starts if at <= start < last)
+            pieces.append(piece._replace(entries=entries))
+            at = last
+        for shape in (Chat, Responses):
+            marks = Reasoning(marks_of("hermes"), "auto")
+            message = Message(request, tools.find_style("hermes"), marks if reasoning else None)
+            shaped = shape(request, [message])
+            lines = [line for piece in pieces for line in shaped.piece(0, piece)]
+            found = [entry["token"] for entry in message.entries]
+            assert found == [start for start in starts if start in begins]
+            if shape is Chat:
+                chunks = [chunk["choices"][0]["logprobs"] for chunk in read(lines)]
+                assert [entry["token"] for chunk in chunks if chunk for entry in chunk["content"]] == found
+            else:
+                deltas = [event for event in read(lines) if event["type"] == "response.output_text.delta"]
+                assert [entry["token"] for event in deltas for entry in event["logprobs"]] == found
 
 
 @pytest.mark.parametrize("saying", SAYINGS, ids=[text[:20] + end for text, end, *_ in SAYINGS])

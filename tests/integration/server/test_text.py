@@ -34,12 +34,12 @@ def written(text: Text, n: int) -> tuple[str, list[str]]:
         text.add(Chosen(token, -1.0, ()))
         piece, some = text.take()
         found += piece
-        entries += [entry["token"] for entry in some]
+        entries += [entry["token"] for _, entry in some]
         if text.is_stopped:
             break
     text.finish()
     piece, some = text.take()
-    return found + piece, entries + [entry["token"] for entry in some]
+    return found + piece, entries + [entry["token"] for _, entry in some]
 
 
 STOPS = [(), ("b",), ("abc", "b"), ("aab",), ("ab", "ba"), ("abab", "bb"), ("é",), ("aé", "b")]

@@ -1,0 +1,40 @@
+"""How a model is served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...earley import Limits
+from .constraints import LIMITS
+from .thinking import Marks
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model is served.
+
+    Attributes:
+        name: what clients call the model.
+        style: the style of tool calls; None: that of the chat template, guessed.
+        reasoning: marks of the reasoning that comes before answers; None: it is not told from the answer.
+        api_key: what clients must send; None: nothing.
+        slots: answers that are generated at the same time.
+        queue: answers that may wait, beside those that have slots.
+        max_length: the most tokens of a prompt and its answer; None: as many as the model can read.
+        body_bytes: the most bytes of a body.
+        request_seconds: the longest time that a request may take.
+        limits: bounds on the grammar of a request.
+        is_apart: whether bodies are read, grammars loaded and masks made in a process of their own.
+    """
+
+    name: str = "model"
+    style: str | None = None
+    reasoning: Marks | None = None
+    api_key: str | None = None
+    slots: int = 8
+    queue: int = 64
+    max_length: int | None = None
+    body_bytes: int = 1 << 20
+    request_seconds: float = 600.0
+    limits: Limits = LIMITS
+    is_apart: bool = False

@@ -1,0 +1,166 @@
+"""Bodies, grammars and masks in a process of their own: the same answers, and a process that ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing import Pipe
+from typing import Any
+
+import pytest
+
+from support.tiny_server import serving, tiny_llama, tokenizer_with_template
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+httpx = pytest.importorskip("httpx")
+
+from earleymask.integration.server.app import create_app  # noqa: E402
+from earleymask.integration.server.errors import ApiError  # noqa: E402
+from earleymask.integration.server.grammar_process import Asker, Served  # noqa: E402
+from earleymask.integration.server.options import Options  # noqa: E402
+from earleymask.integration.server.preparing import Preparer  # noqa: E402
+
+torch.set_num_threads(1)
+
+PATIENCE = 120
+BODY: dict[str, Any] = {
+    "model": "m",
+    "messages": [{"role": "user", "content": "hi"}],
+    "max_tokens": 60,
+    "temperature": 0,
+}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+FUNCTION = {"type": "function", "function": {"name": "f", "parameters": SCHEMA}}
+BODIES: list[dict[str, Any]] = [
+    {},
+    {"n": 3, "temperature": 1, "seed": 5, "logprobs": True, "top_logprobs": 2},
+    {"structured_outputs": {"json": SCHEMA}, "fit_max_tokens": True},
+    {"structured_outputs": {"grammar": 'start: "a" start "b" |'}, "n": 2},
+    {"structured_outputs": {"regex": "[ab]{20}"}, "stop": ["ab"]},
+    {"structured_outputs": {"choice": ["yes", "no"]}},
+    {"tools": [FUNCTION], "tool_choice": "required"},
+    {"structured_outputs": {"grammar": "start: item"}},
+    {"structured_outputs": {"regex": "a{100}"}, "fit_max_tokens": True},
+    {"structured_outputs": {"regex": "((a{1000}){1000}){1000}" * 20}},
+    {"messages": "hi"},
+    {"model": "other"},
+    {"temprature": 1},
+    {"messages": [{"role": "user", "content": "a" * 50_000}]},
+]
+
+
+class Servers:
+    """Two servers of one model: one that makes grammars in threads, and one that makes them in a process."""
+
+    def __init__(self, threads: str, process: str, app: Any) -> None:
+        self.addresses = threads, process
+        self.link = lambda: app.state.server.preparing._link
+        self.n_running = lambda: app.state.server.engine.counts()[0]
+
+    def post(self, body: dict[str, Any], which: int = 1) -> Any:
+        url = f"{self.addresses[which]}/v1/chat/completions"
+        return httpx.post(url, json={**BODY, **body}, timeout=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    tokenizer = tokenizer_with_template()
+    apps = [create_app(tiny_llama(tokenizer), tokenizer, Options(name="m", slots=4, is_apart=x)) for x in (False, True)]
+    with serving(apps[0]) as threads, serving(apps[1]) as process:
+        yield Servers(threads, process, apps[1])
+    assert apps[1].state.server.preparing._link.process.poll() is not None
+
+
+@pytest.mark.parametrize("body", BODIES, ids=[json.dumps(body)[:60] for body in BODIES])
+def test_the_same_answers_as_in_threads(servers: Servers, body: dict[str, Any]) -> None:
+    found = [servers.post(body, which) for which in (0, 1)]
+    assert found[0].status_code == found[1].status_code
+    if found[0].status_code == 200:
+        shown = [each.json() for each in found]
+        for one in shown:
+            for choice in one["choices"]:
+                for call in choice["message"].get("tool_calls", []):
+                    del call["id"]
+        assert shown[0]["choices"] == shown[1]["choices"] and shown[0]["usage"] == shown[1]["usage"]
+        assert shown[0]["usage"]["completion_tokens"] > 0
+    else:
+        assert found[0].json() == found[1].json()
+
+
+def test_a_process_that_ends(servers: Servers) -> None:
+    """Answers whose masks it made end with an error, free text goes on, and the next request has a new process."""
+    found: dict[str, Any] = {}
+    bodies = {
+        "free": {"max_tokens": 200},
+        "bound": {"structured_outputs": {"regex": "[ab]{3000}"}, "max_tokens": 3000, "stream": True},
+    }
+    threads = [
+        threading.Thread(target=lambda name=name: found.update({name: servers.post(bodies[name])})) for name in bodies
+    ]
+    for thread in threads:
+        thread.start()
+    link = servers.link()
+    end = time.monotonic() + PATIENCE
+    while servers.n_running() < 2 and time.monotonic() < end:
+        time.sleep(0.001)
+    link.process.kill()
+    for thread in threads:
+        thread.join()
+    bound = found["bound"]
+    if bound.status_code == 200:  # it had begun
+        assert "send the request again" in bound.text and "[DONE]" not in bound.text
+    else:
+        assert bound.status_code == 503 and bound.json()["error"]["code"] == "restarting"
+    assert found["free"].status_code == 200
+    after = servers.post({"structured_outputs": {"regex": "ab{3}c"}})
+    assert after.json()["choices"][0]["message"]["content"] == "abbbc"
+    assert servers.link() is not link
+
+
+def test_nothing_is_left_behind() -> None:
+    """What the process has of an answer is gone when the server says that the answer has ended."""
+    tokenizer = tokenizer_with_template()
+    from earleymask import Vocabulary
+
+    preparer = Preparer(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 4096)
+    (bodies, their_bodies), (masks, their_masks) = Pipe(), Pipe()
+    served = Served(preparer, their_bodies, their_masks)
+    threads = [threading.Thread(target=read) for read in (served.read_bodies, served.read_masks)]
+    for thread in threads:
+        thread.start()
+    lost: list[int] = []
+    askers = [Asker(pipe, lambda: lost.append(1)) for pipe in (bodies, masks)]
+    body = json.dumps({**BODY, "structured_outputs": {"regex": "ab{3}c"}, "n": 3}).encode()
+    fields, matchings, n_grammars = askers[0].ask(body, "chat").result(PATIENCE)
+    assert fields["request"].n == len(matchings) == len(served._matchings) == 3 and n_grammars == 1
+    for number, eos in matchings:
+        assert eos == {tokenizer.eos_token_id}
+        row = askers[1].ask("make", number, None, None).result(PATIENCE)
+        assert row.any()
+        assert (served._matchings[number]._row == row).all()
+        askers[1].tell("close", number)
+    assert askers[1].ask("make", matchings[0][0], None, None).result(PATIENCE) is None
+    assert not served._matchings
+    broken = json.dumps({**BODY, "structured_outputs": {"grammar": "start: item"}}).encode()
+    with pytest.raises(ApiError, match="rule `item` is not defined"):
+        askers[0].ask(broken, "chat").result(PATIENCE)
+    for pipe in (their_bodies, their_masks):
+        with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)  # as if the process had ended: `close` would not wake who reads
+    for asker in askers:
+        asker.thread.join()
+    assert lost == [1, 1]
+    with pytest.raises(ApiError, match="has ended"):
+        askers[1].ask("make", 0, None, None).result(PATIENCE)
+    for asker in askers:
+        asker.close()
+    served.workers.close()
+    for thread in threads:
+        thread.join()
