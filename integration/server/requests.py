@@ -40,6 +40,7 @@ class Request:
         tools: the tools, as their definitions stand in the body.
         choice: `tool_choice`.
         parallel: whether a message may have several calls.
+        closed: whether arguments of calls have only members of which their schemas speak.
         answer: what an answer must be.
         sampling: how tokens are chosen.
         n: how many answers there are.
@@ -64,6 +65,7 @@ class Request:
     max_tokens: int | None = None
     max_param: str = "max_tokens"
     fits: bool = False
+    closed: bool = False
     streams: bool = False
     with_usage: bool = False
     echo: dict[str, Any] = field(default_factory=dict)
@@ -71,7 +73,7 @@ class Request:
     def tools_text(self) -> Tools:
         if not self.tools:
             return Tools()
-        return Tools(exact(self.tools), exact(self.choice), self.parallel)
+        return Tools(exact(self.tools), exact(self.choice), self.parallel, self.closed)
 
 
 def read_chat(body: Any) -> Request:
@@ -117,6 +119,7 @@ def read_chat(body: Any) -> Request:
         max_tokens=most or new_most,
         max_param="max_tokens" if new_most is None else "max_completion_tokens",
         fits=fields.flag("fit_max_tokens"),
+        closed=fields.flag("close_tools"),
         streams=streams,
         with_usage=with_usage,
     )
@@ -170,6 +173,7 @@ def read_response(body: Any) -> Request:
         max_tokens=most,
         max_param="max_output_tokens",
         fits=fields.flag("fit_max_tokens"),
+        closed=fields.flag("close_tools"),
         streams=streams,
         echo=_plain(
             {
@@ -245,8 +249,8 @@ def _tools(fields: Fields, with_logprobs: bool) -> dict[str, Any]:
 
 
 def _checked(request: Request) -> Request:
-    if request.fits and request.answer is None and not request.tools:
-        raise bad("fit_max_tokens needs a constraint: free text can end anywhere", "fit_max_tokens")
+    if request.answer is None and not request.tools:
+        request.fits = False  # free text is complete wherever it ends; agents send the field with every request
     if request.fits and request.max_tokens is None:
         raise bad(f"fit_max_tokens needs {request.max_param}", "fit_max_tokens")
     return request
