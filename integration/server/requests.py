@@ -20,6 +20,20 @@ MAX_STOP_CHARACTERS = 1_000
 MAX_LISTED = 20
 """The most tokens that `top_logprobs` may list, as in OpenAI's API."""
 
+HARMLESS = (
+    "user",
+    "service_tier",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+)
+"""Fields that do not change an answer: who asks, how soon, and what is kept for the next prompt."""
+USUAL_VERBOSITY = "medium"
+"""What OpenAI's API takes for `verbosity` where it is absent."""
+ABSENT = ("reasoning.encrypted_content",)
+"""What `include` may name without effect: parts of items that a response of this server never has."""
+
 HINTS = {
     **dict.fromkeys(
         ("guided_json", "guided_regex", "guided_choice", "guided_grammar", "guided_decoding_backend"),
@@ -79,12 +93,13 @@ class Request:
 def read_chat(body: Any) -> Request:
     """Read the body of a chat completion."""
     fields = Fields(body)
-    fields.ignore("user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key")
+    fields.ignore("metadata", *HARMLESS)
     fields.refuse("store", "nothing is stored", False)
     fields.refuse("modalities", "only text is served", ["text"])
     fields.refuse("functions", "use tools")
     fields.refuse("function_call", "use tool_choice")
-    for name in ("audio", "prediction", "web_search_options", "reasoning_effort", "verbosity", "moderation"):
+    fields.refuse("verbosity", "it is not supported", USUAL_VERBOSITY)
+    for name in ("audio", "prediction", "web_search_options", "reasoning_effort", "moderation"):
         fields.refuse(name, "it is not supported")
     sampling = _sampling(fields)
     listed = fields.whole("top_logprobs", 0, MAX_LISTED)
@@ -130,7 +145,7 @@ def read_chat(body: Any) -> Request:
 def read_response(body: Any) -> Request:
     """Read the body of a response."""
     fields = Fields(body)
-    fields.ignore("user", "service_tier", "safety_identifier", "prompt_cache_key")
+    fields.ignore(*HARMLESS)
     metadata = fields.take("metadata", {})
     fields.refuse("store", "nothing is stored", False)
     fields.refuse("background", "answers are not kept", False)
@@ -142,9 +157,10 @@ def read_response(body: Any) -> Request:
     sampling = _sampling(fields)
     listed = fields.whole("top_logprobs", 0, MAX_LISTED)
     for index, name in enumerate(fields.items("include")):
-        if name != "message.output_text.logprobs":
+        if name == "message.output_text.logprobs":
+            sampling["n_alternatives"] = listed or 0
+        elif name not in ABSENT:
             raise bad(f"include[{index}] must be 'message.output_text.logprobs'", f"include[{index}]")
-        sampling["n_alternatives"] = listed or 0
     if listed and "n_alternatives" not in sampling:
         raise bad("top_logprobs needs include: ['message.output_text.logprobs']", "top_logprobs")
     instructions = fields.text("instructions")
@@ -154,7 +170,7 @@ def read_response(body: Any) -> Request:
     if text is not None:
         shown_form = text.take("format", shown_form)
         form = None if shown_form is None else Fields(shown_form, text.param("format"))
-        text.refuse("verbosity", "it is not supported")
+        text.refuse("verbosity", "it is not supported", USUAL_VERBOSITY)
         text.done()
     answer = _answer(read_format(form), fields)
     streams, options = fields.flag("stream"), fields.object("stream_options")

@@ -29,6 +29,9 @@ from integration.frameworks.servers import earleymask_serve, vllm_serve
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "recorded.json"
+NO_CALL = "no call"
+MORE_ROUNDS = 20
+"""An agent that may answer at once is asked so often until it has called its tool."""
 MOST_CHARACTERS = 200
 """Texts of recorded messages are cut after so many characters: prompts of agents are long."""
 
@@ -91,7 +94,7 @@ def outcome(case: Case, message: str | None, answer: dict[str, str], exchanges: 
         assert "error" not in answer, answer["error"]
         assert set(statuses) == {200}, statuses
         if answer["answer"] == []:
-            return "no call"
+            return NO_CALL
         case.check(answer["answer"])
         return "ok"
     assert message in answer.get("error", ""), answer
@@ -113,7 +116,9 @@ def run(
                 results[case.name] = "–"
                 continue
             counts: Counter[str] = Counter()
-            for number in range(rounds):
+            for number in range(rounds + MORE_ROUNDS):
+                if number >= rounds and set(counts) != {NO_CALL}:
+                    break
                 recorder.take()
                 answer = call(case.function, case.arguments)
                 exchanges = recorder.take()
@@ -131,7 +136,7 @@ def run(
                         {"case": case.name, "path": exchange.path, "body": shortened(exchange.body)}
                         for exchange in exchanges
                     ]
-            if set(counts) == {"no call"}:
+            if set(counts) == {NO_CALL}:
                 faults.append(f"{name}, {case.name}: the tool was never called")
             results[case.name] = ", ".join(f"{count} {what}" for what, count in counts.items())
     return results, faults, bodies

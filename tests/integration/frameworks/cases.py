@@ -167,4 +167,11 @@ CASES = (
         None,
         "Custom tools with a grammar",
     ),
+    Case(
+        "code",
+        "write_code",
+        ["How is the weather?"],
+        lambda answer: matches(WEATHER, answer),
+        lambda bodies: all(["final_answer(weather(" in body["structured_outputs"]["grammar"] for body in bodies]),
+    ),
 )

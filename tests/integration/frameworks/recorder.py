@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -68,7 +68,8 @@ def recording(server: str) -> Iterator[Recorder]:
             pieces = []
             while piece := answer.read1(PIECE):
                 pieces.append(piece)
-                self.wfile.write(piece)
+                with suppress(OSError):  # a client may go away before the end
+                    self.wfile.write(piece)
             connection.close()
             if body is not None:
                 text = b"".join(pieces).decode()

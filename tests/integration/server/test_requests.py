@@ -132,6 +132,18 @@ def test_null_is_absent_and_what_asks_for_nothing_is_allowed() -> None:
     )
 
 
+def test_fields_that_do_not_change_an_answer() -> None:
+    cache = {"prompt_cache_key": "k", "prompt_cache_retention": "24h", "prompt_cache_options": {"ttl": "30m"}}
+    assert chat(**cache, verbosity="medium", metadata={"a": "b"}).sampling == chat().sampling
+    answer = response(**cache, text={"verbosity": "medium"}, include=["reasoning.encrypted_content"])
+    assert answer.sampling == response().sampling and answer.answer is None
+    with_logprobs = response(include=["reasoning.encrypted_content", "message.output_text.logprobs"])
+    assert with_logprobs.sampling.n_alternatives == 0
+    for refused in ({"verbosity": "low"}, {"text": {"verbosity": "low"}}, {"include": ["file_search_call.results"]}):
+        with pytest.raises(ApiError):
+            (chat if "verbosity" in refused else response)(**refused)
+
+
 def test_fields_of_ours_that_agents_send_with_every_request() -> None:
     ours = {"fit_max_tokens": True, "close_tools": True}
     free = [chat(**ours), response(**ours)]

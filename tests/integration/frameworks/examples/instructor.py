@@ -2,10 +2,10 @@ from typing import Any, Literal
 
 import instructor
 from openai import OpenAI
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 client = instructor.from_openai(OpenAI(), mode=instructor.Mode.JSON_SCHEMA)
-by_tools = instructor.from_openai(OpenAI(), mode=instructor.Mode.TOOLS_STRICT)
+by_tools = instructor.from_openai(OpenAI(), mode=instructor.Mode.TOOLS)
 
 
 def messages(prompt: str) -> list[Any]:
@@ -20,6 +20,7 @@ def ask(prompt: str, constraint: dict[str, Any]) -> str | None:
 
 
 class Person(BaseModel):
+    model_config = ConfigDict(extra="forbid")
     name: str = Field(max_length=20)
     age: int = Field(ge=0, le=130)
 
@@ -31,12 +32,13 @@ def fill(prompt: str) -> Person:
 class Weather(BaseModel):
     """Forecast the weather."""
 
+    model_config = ConfigDict(extra="forbid")
     city: Literal["Oslo", "Paris"]
     days: int = Field(ge=1, le=14)
 
 
 def use_tool(prompt: str) -> list[str]:
     call = by_tools.chat.completions.create(
-        model="qwen", messages=messages(prompt), response_model=Weather, parallel_tool_calls=False
+        model="qwen", messages=messages(prompt), response_model=Weather, strict=True, parallel_tool_calls=False
     )
     return [f"{call.city}: rain for {call.days} days"]

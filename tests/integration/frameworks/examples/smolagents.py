@@ -1,6 +1,6 @@
 from typing import Any
 
-from smolagents import OpenAIModel, ToolCallingAgent, tool
+from smolagents import CodeAgent, OpenAIModel, ToolCallingAgent, tool
 
 
 def ask(prompt: str, constraint: dict[str, Any]) -> str:
@@ -30,3 +30,14 @@ def use_tool(prompt: str) -> list[str]:
     agent.run(prompt)
     steps = [step for step in agent.memory.steps if getattr(step, "tool_calls", None)]
     return [step.observations for step in steps if step.tool_calls[0].name == "weather"]
+
+
+CODE = r"""
+start: "Thought: " /[a-z ]{1,40}/ "\n<code>\nfinal_answer(weather(" city ", " /[1-9]/ "))\n</code>"
+city: "\"Oslo\"" | "\"Paris\""
+"""
+
+
+def write_code(prompt: str) -> str:
+    model = OpenAIModel("qwen", extra_body={"structured_outputs": {"grammar": CODE}})
+    return CodeAgent([weather], model, max_steps=1).run(prompt)
