@@ -18,13 +18,11 @@ class Framework(NamedTuple):
         example: its file in `examples/`, without `.py`.
         requirements: what is installed; the versions that docs/agent_frameworks.md describes.
         packages: whose versions are reported.
-        strict: whether it says `strict: true` about functions. vLLM enforces the schemas of such functions alone.
     """
 
     example: str
     requirements: tuple[str, ...]
     packages: tuple[str, ...]
-    strict: bool = True
 
 
 FRAMEWORKS = {
@@ -34,9 +32,9 @@ FRAMEWORKS = {
         "langchain_openai", ("langchain-openai==1.7.4",), ("langchain-openai", "langchain-core", "openai")
     ),
     "instructor": Framework("instructor", ("instructor==1.17.0",), ("instructor", "openai")),
-    "smolagents": Framework("smolagents", ("smolagents[openai]==1.26.0",), ("smolagents", "openai"), False),
+    "smolagents": Framework("smolagents", ("smolagents[openai]==1.26.0",), ("smolagents", "openai")),
     "haystack": Framework("haystack", ("haystack-ai==3.4.1",), ("haystack-ai", "openai")),
-    "dspy": Framework("dspy", ("dspy==3.4.1", "litellm==1.110.2"), ("dspy", "litellm", "openai"), False),
+    "dspy": Framework("dspy", ("dspy==3.4.1", "litellm==1.110.2"), ("dspy", "litellm", "openai")),
     "litellm": Framework("litellm", ("litellm==1.110.2",), ("litellm", "openai")),
 }
 

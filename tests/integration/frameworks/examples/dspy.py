@@ -42,6 +42,9 @@ class Call(dspy.Signature):
 
 def use_tool(prompt: str) -> list[str]:
     tool = dspy.Tool(weather)
-    config = {"tool_choice": "required", "extra_body": {"close_tools": True}}
+    definition = tool.format_as_litellm_function_call()
+    definition["function"]["strict"] = True
+    definition["function"]["parameters"]["additionalProperties"] = False
+    config = {"tool_choice": "required", "extra_body": {"tools": [definition]}}
     calls = dspy.Predict(Call)(question=prompt, tools=[tool], config=config).calls
     return [tool(**call.args) for call in calls.tool_calls]

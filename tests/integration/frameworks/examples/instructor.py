@@ -1,7 +1,7 @@
 from typing import Any, Literal
 
 import instructor
-from openai import OpenAI
+from openai import OpenAI, pydantic_function_tool
 from pydantic import BaseModel, ConfigDict, Field
 
 client = instructor.from_openai(OpenAI(), mode=instructor.Mode.JSON_SCHEMA)
@@ -32,13 +32,16 @@ def fill(prompt: str) -> Person:
 class Weather(BaseModel):
     """Forecast the weather."""
 
-    model_config = ConfigDict(extra="forbid")
     city: Literal["Oslo", "Paris"]
     days: int = Field(ge=1, le=14)
 
 
 def use_tool(prompt: str) -> list[str]:
     call = by_tools.chat.completions.create(
-        model="qwen", messages=messages(prompt), response_model=Weather, strict=True, parallel_tool_calls=False
+        model="qwen",
+        messages=messages(prompt),
+        response_model=Weather,
+        parallel_tool_calls=False,
+        extra_body={"tools": [pydantic_function_tool(Weather)]},  # with `strict: true`, which instructor leaves out
     )
     return [f"{call.city}: rain for {call.days} days"]

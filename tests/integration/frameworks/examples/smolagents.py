@@ -3,6 +3,15 @@ from typing import Any
 from smolagents import CodeAgent, OpenAIModel, ToolCallingAgent, tool
 
 
+class StrictModel(OpenAIModel):
+    def _prepare_completion_kwargs(self, *given: Any, **options: Any) -> dict[str, Any]:
+        completion = super()._prepare_completion_kwargs(*given, **options)
+        for definition in completion.get("tools", ()):
+            definition["function"]["strict"] = True
+            definition["function"]["parameters"]["additionalProperties"] = False
+        return completion
+
+
 def ask(prompt: str, constraint: dict[str, Any]) -> str:
     model = OpenAIModel("qwen")
     return model.generate([{"role": "user", "content": prompt}], extra_body={"structured_outputs": constraint}).content
@@ -24,8 +33,7 @@ weather.inputs["days"] |= {"minimum": 1, "maximum": 14}
 
 
 def use_tool(prompt: str) -> list[str]:
-    extra = {"fit_max_tokens": True, "close_tools": True}
-    model = OpenAIModel("qwen", max_tokens=300, parallel_tool_calls=False, extra_body=extra)
+    model = StrictModel("qwen", parallel_tool_calls=False, max_tokens=300, extra_body={"fit_max_tokens": True})
     agent = ToolCallingAgent([weather], model, max_steps=4)
     agent.run(prompt)
     steps = [step for step in agent.memory.steps if getattr(step, "tool_calls", None)]
