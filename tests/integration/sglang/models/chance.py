@@ -1,0 +1,57 @@
+"""A model of SGLang without layers: its logits are chance, with a liking for some texts and for what ends them.
+
+Scheduler, sampler and all queues are SGLang's own, and cannot tell it from another model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from sglang.srt.layers.logits_processor import LogitsProcessorOutput
+from torch import nn
+
+TEXTS = (
+    '{"name": "Ada Lovelace", "age": 36, "tags": ["a", "bc"]}',
+    "[1, 22, 333]",
+    "hello world it is",
+    'Let me see. <tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+    'Well. <call:weather>{"city": "Oslo"}</call> Done.',
+    " the of and is so well.",
+)
+CLOSERS = ('"', '"}', "}", "]", '"]', "]}", ",", ">", "</", '":', "call", "_call", "1", "a")
+THINK_END = "</think>"
+COMMON = 3000
+"""Ids below it have short texts."""
+
+
+class ChanceForCausalLM(nn.Module):
+    def __init__(self, config: Any, quant_config: Any = None, prefix: str = "") -> None:
+        super().__init__()
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(config._name_or_path)
+        self.config = config
+        self.liking = nn.Parameter(torch.zeros(config.vocab_size), requires_grad=False)
+
+        def like(texts: Iterable[str], how_much: float) -> None:
+            for text in texts:
+                self.liking[tokenizer.encode(text, add_special_tokens=False)] = how_much
+
+        self.liking[:COMMON] = 5.0
+        like(TEXTS, 9.0)
+        like(CLOSERS, 11.0)
+        like([THINK_END], 11.0)
+        self.liking[tokenizer.eos_token_id] = 12.0
+
+    def forward(self, input_ids: torch.Tensor, positions: torch.Tensor, forward_batch: Any) -> LogitsProcessorOutput:
+        n_rows = len(input_ids) if forward_batch.forward_mode.is_target_verify() else forward_batch.batch_size
+        logits = torch.randn(n_rows, self.config.vocab_size) * 2 + self.liking
+        return LogitsProcessorOutput(next_token_logits=logits)
+
+    def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> None:
+        """Read nothing."""
+
+
+EntryClass = ChanceForCausalLM
