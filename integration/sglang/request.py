@@ -1,8 +1,9 @@
 """The grammar of a request, as SGLang's scheduler uses it.
 
 Two of the scheduler's calls may raise nothing: an error in a mask, or in the walk over a tree of drafts, would end the
-engine with all its requests. A sequence that meets a limit gets a row with the EOS tokens alone, and the token that is
-sampled from it is refused: SGLang then ends that request with an error, and goes on with the others.
+engine with all its requests. A sequence that meets a limit gets a row with one token, which is refused when it has been
+sampled: SGLang then ends that request with an error, and goes on with the others. That token is no EOS token: SGLang
+looks for EOS before it asks the grammar, and would end the request as if its text were complete.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,7 +24,10 @@ from ...bitmask import TOKENS_PER_WORD, fill_bitmasks
 from ...earley import Matcher
 from ...errors import EarleymaskError
 
-__all__ = ["EarleymaskGrammar", "allocate_vocab_mask", "move_vocab_mask", "set_token_filter"]
+if TYPE_CHECKING:
+    from ...trie import Vocabulary
+
+__all__ = ["EarleymaskGrammar", "allocate_vocab_mask", "find_blank", "move_vocab_mask", "set_token_filter"]
 
 N_THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
 """Threads that make the masks of a batch if that takes more than 2 ms: half of the cores, for the others have the
@@ -63,13 +67,26 @@ def set_token_filter(
             row[token_id // TOKENS_PER_WORD] &= ~bit
 
 
-class EarleymaskGrammar(BaseGrammarObject):
-    """The matcher of a request. SGLang makes those of further requests with the same constraint by `copy`."""
+def find_blank(vocabulary: Vocabulary) -> int:
+    """Return the token that a sequence gets alone where no mask can be made: a blank, or the first one with a text.
 
-    def __init__(self, matcher: Matcher, stats: GrammarStats) -> None:
+    It must be a token of text: those end no sequence, unless a request has one among its own stop tokens or strings.
+    """
+    with_text = [token_id for token_id in range(vocabulary.size) if vocabulary.token_bytes(token_id)]
+    return next((token_id for token_id in with_text if vocabulary.token_bytes(token_id) == b" "), with_text[0])
+
+
+class EarleymaskGrammar(BaseGrammarObject):
+    """The matcher of a request. SGLang makes those of further requests with the same constraint by `copy`.
+
+    blank: the token that is allowed alone, and refused, where no mask can be made.
+    """
+
+    def __init__(self, matcher: Matcher, blank: int, stats: GrammarStats) -> None:
         super().__init__()
         self.grammar_stats = stats
         self._matcher = matcher
+        self._blank = blank
         self._failure: Exception | None = None  # what happened where no error may be raised
         self._n_refused = 0  # tokens of a draft that are refused, and about to be taken back
 
@@ -114,7 +131,7 @@ class EarleymaskGrammar(BaseGrammarObject):
     def copy(self) -> EarleymaskGrammar:
         """Return the grammar of another request, at the same place."""
         stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
-        return EarleymaskGrammar(self._matcher.fork(), stats)
+        return EarleymaskGrammar(self._matcher.fork(), self._blank, stats)
 
     def try_jump_forward(self, tokenizer: Any) -> None:
         """Return None. This version of SGLang has the method, and nothing that calls it."""
@@ -125,20 +142,32 @@ class EarleymaskGrammar(BaseGrammarObject):
         return allocate_vocab_mask(vocab_size, batch_size, device)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        self._matcher.fill_bitmask(vocab_mask.numpy()[idx], on_error="end")
+        row = vocab_mask.numpy()[idx]
+        self._matcher.fill_bitmask(row, on_error="end")
+        self._close(row)
+
+    def _close(self, row: Any) -> None:
+        """Leave one token in a row of numpy if an error has ended the sequence."""
+        if self._failure is None and self._matcher.error is None:
+            return
+        row[:] = 0
+        row.view(np.uint32)[self._blank // TOKENS_PER_WORD] = 1 << self._blank % TOKENS_PER_WORD
 
     @staticmethod
     def fill_vocab_mask_batched(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
         """Fill the rows of some grammars. The other rows stay as they are."""
         ours = [entry for entry in entries if type(entry.grammar) is EarleymaskGrammar]
         if ours:
+            rows = vocab_mask.numpy()
             fill_bitmasks(
                 [entry.grammar._matcher for entry in ours],
-                vocab_mask.numpy(),
+                rows,
                 indices=[entry.row for entry in ours],
                 threads=N_THREADS,
                 on_error="end",
             )
+            for entry in ours:
+                entry.grammar._close(rows[entry.row])
         if len(ours) < len(entries):  # some are in SGLang's wrapper for reasoning
             for entry in entries:
                 if type(entry.grammar) is not EarleymaskGrammar:
@@ -160,8 +189,8 @@ class EarleymaskGrammar(BaseGrammarObject):
 def _walks_a_tree() -> bool:
     """Return whether SGLang is walking over a tree of drafts: the one place in which it does not catch a ValueError.
 
-    It descends to an EOS token that was drafted if the row before allows that, also if that row has the EOS tokens
-    alone because of an error. The token is taken back at once. This is only asked when a token is refused.
+    It descends to a token that was drafted if the row before allows that, also if that is the one token that a row has
+    because of an error. The token is taken back at once. This is only asked when a token is refused.
     """
     module = sys.modules.get("sglang.srt.speculative.spec_utils")
     if module is None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from integration.sglang.environment import HERE, TESTS, clean_variables, make_environment
 
-MODES = ("overlap", "plain", "reasoning")
+MODES = ("overlap", "plain", "ngram", "reasoning")
 VERSIONS = "sglang torch transformers xgrammar llguidance openai earleymask"
 SECONDS = 1500  # for each program
 

@@ -176,8 +176,9 @@ class Parts:
         return matcher if all(matcher.accept(token) for token in tokens) else None
 
     def limits(self) -> str:
-        """A mask that meets a limit, at the root of a tree in which EOS is drafted. Nothing may raise in the tree, and
-        the token that is sampled afterwards must be refused."""
+        """A mask that meets a limit, at the root of a tree in which the one token of its row is drafted. Nothing may
+        raise in the tree, and the token that is sampled afterwards must be refused."""
+        (blank,) = self.encode(" ")
         grammar = self.grammar("ebnf", hard_grammar(1))
         other = self.grammar("regex", "[ab]{2}")
         for token in self.encode("ok: "):
@@ -186,15 +187,15 @@ class Parts:
             [SimpleNamespace(grammar=grammar), SimpleNamespace(grammar=other)],
             torch.tensor([[1, 2, -1]] * 2),
             torch.tensor([[-1, -1, -1]] * 2),
-            torch.tensor([[0, self.eos, self.eos], [0, self.encode("a")[0], self.encode("b")[0]]]),
+            torch.tensor([[0, blank, blank], [0, self.encode("a")[0], self.encode("b")[0]]]),
             VOCAB_SIZE,
         )
-        only_eos = np.zeros(VOCAB_SIZE, bool)
-        only_eos[self.eos] = True
+        only_blank = np.zeros(VOCAB_SIZE, bool)
+        only_blank[blank] = True
         found = np.unpackbits(rows[0].numpy().view(np.uint8), bitorder="little")[:VOCAB_SIZE].astype(bool)
-        self.check(np.array_equal(found, only_eos), "the row after a limit must have EOS alone")
+        self.check(np.array_equal(found, only_blank), "the row after a limit must have the blank alone")
         self.check(not grammar.is_terminated(), "SGLang would leave the sequence free")
-        for token in (self.eos, self.encode("a")[0]):
+        for token in (blank, self.encode("a")[0]):
             try:
                 grammar.accept_token(token)
             except ValueError as error:

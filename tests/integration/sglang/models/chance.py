@@ -5,6 +5,7 @@ Scheduler, sampler and all queues are SGLang's own, and cannot tell it from anot
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +23,8 @@ TEXTS = (
 )
 CLOSERS = ('"', '"}', "}", "]", '"]', "]}", ",", ">", "</", '":', "call", "_call", "1", "a")
 THINK_END = "</think>"
+THINKS = "CHANCE_THINKS"
+"""The environment variable that is 1 if the model is to end its reasoning, with `THINK_END`, before it ends."""
 COMMON = 3000
 """Ids below it have short texts."""
 
@@ -39,15 +42,17 @@ class ChanceForCausalLM(nn.Module):
             for text in texts:
                 self.liking[tokenizer.encode(text, add_special_tokens=False)] = how_much
 
+        thinks = os.environ.get(THINKS) == "1"
         self.liking[:COMMON] = 5.0
-        like(TEXTS, 9.0)
-        like(CLOSERS, 11.0)
-        like([THINK_END], 11.0)
-        self.liking[tokenizer.eos_token_id] = 12.0
+        like(TEXTS, 13.0)
+        like(CLOSERS, 14.0)
+        self.liking[tokenizer.eos_token_id] = 14.0 if thinks else 16.0
+        if thinks:
+            like([THINK_END], 18.0)
 
     def forward(self, input_ids: torch.Tensor, positions: torch.Tensor, forward_batch: Any) -> LogitsProcessorOutput:
         n_rows = len(input_ids) if forward_batch.forward_mode.is_target_verify() else forward_batch.batch_size
-        logits = torch.randn(n_rows, self.config.vocab_size) * 2 + self.liking
+        logits = torch.randn(n_rows, self.config.vocab_size) + self.liking
         return LogitsProcessorOutput(next_token_logits=logits)
 
     def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> None:
