@@ -77,6 +77,7 @@ def server(mode: str, model: str, log: str) -> Iterator[str]:
     names = {"SGLANG_MAX_THINK_TOKENS": str(N_THINK), "CHANCE_THINKS": "1"} if mode == "reasoning" else {}
     if mode == "ngram":
         names["PYTHONPATH"] = os.pathsep.join([os.environ["PYTHONPATH"], str(HERE / "stubs_speculation")])
+        names["SGLANG_USE_CPU_ENGINE"] = "1"  # the kernels for CPUs, which stand there
     with open(log, "w", encoding="utf-8") as file:
         process = subprocess.Popen(
             command, env=os.environ | names, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
