@@ -25,7 +25,7 @@ from ...prepare import prepare
 from ...trie import Vocabulary
 from .grammars import read_grammar
 from .recent import Recent
-from .request import EarleymaskGrammar, allocate_vocab_mask, find_blank, move_vocab_mask, set_token_filter
+from .request import EarleymaskGrammar, allocate_vocab_mask, find_sentinel, move_vocab_mask, set_token_filter
 
 __all__ = ["EarleymaskBackend", "make_backend"]
 
@@ -53,7 +53,7 @@ class EarleymaskBackend(BaseGrammarBackend):
         super().__init__()
         self.cache: Recent[Any, Any] = Recent(N_GRAMMARS)
         self._options = options
-        self._blank = find_blank(vocabulary)
+        self._sentinel = find_sentinel(vocabulary)
         self._pool = MatcherPool(vocabulary, capacity=N_GRAMMARS, warm=WARM_SECONDS)
 
     # -- grammars ------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class EarleymaskBackend(BaseGrammarBackend):
             matcher = self._pool.matcher(read_grammar, kind, spec, vocabulary, limits=LIMITS, **self._options)
         except (EarleymaskError, TypeError, ValueError) as error:
             return InvalidGrammarObject(str(error))
-        return EarleymaskGrammar(matcher, self._blank, GrammarStats(dispatch_type=kind))
+        return EarleymaskGrammar(matcher, self._sentinel, GrammarStats(dispatch_type=kind))
 
     def compile_framed_grammar(
         self, grammar: BaseGrammarObject, frame: Callable[[Any], dict[str, Any]]
@@ -94,7 +94,7 @@ class EarleymaskBackend(BaseGrammarBackend):
             matcher.mask()
         except (EarleymaskError, TypeError, ValueError) as error:
             return InvalidGrammarObject(str(error))
-        return EarleymaskGrammar(matcher, self._blank, GrammarStats(dispatch_type="structural_tag"))
+        return EarleymaskGrammar(matcher, self._sentinel, GrammarStats(dispatch_type="structural_tag"))
 
     def reset(self) -> None:
         """Forget all grammars. Requests that have one keep it."""

@@ -27,7 +27,7 @@ from ...errors import EarleymaskError
 if TYPE_CHECKING:
     from ...trie import Vocabulary
 
-__all__ = ["EarleymaskGrammar", "allocate_vocab_mask", "find_blank", "move_vocab_mask", "set_token_filter"]
+__all__ = ["EarleymaskGrammar", "allocate_vocab_mask", "find_sentinel", "move_vocab_mask", "set_token_filter"]
 
 N_THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
 """Threads that make the masks of a batch if that takes more than 2 ms: half of the cores, for the others have the
@@ -67,26 +67,27 @@ def set_token_filter(
             row[token_id // TOKENS_PER_WORD] &= ~bit
 
 
-def find_blank(vocabulary: Vocabulary) -> int:
-    """Return the token that a sequence gets alone where no mask can be made: a blank, or the first one with a text.
+def find_sentinel(vocabulary: Vocabulary) -> int:
+    """Return the token that a sequence gets alone where no mask can be made: the first one with a text.
 
-    It must be a token of text: those end no sequence, unless a request has one among its own stop tokens or strings.
+    It must be a token of text: those end no sequence, unless a request has one among its own stop tokens or strings. If
+    several GPUs share a model, SGLang takes the lowest of the ids that their samplers have chosen. So it should be low:
+    then all of them get it, and refuse it unless their masks allow it.
     """
-    with_text = [token_id for token_id in range(vocabulary.size) if vocabulary.token_bytes(token_id)]
-    return next((token_id for token_id in with_text if vocabulary.token_bytes(token_id) == b" "), with_text[0])
+    return next(token_id for token_id in range(vocabulary.size) if vocabulary.token_bytes(token_id))
 
 
 class EarleymaskGrammar(BaseGrammarObject):
     """The matcher of a request. SGLang makes those of further requests with the same constraint by `copy`.
 
-    blank: the token that is allowed alone, and refused, where no mask can be made.
+    sentinel: the token that is allowed alone, and refused, where no mask can be made.
     """
 
-    def __init__(self, matcher: Matcher, blank: int, stats: GrammarStats) -> None:
+    def __init__(self, matcher: Matcher, sentinel: int, stats: GrammarStats) -> None:
         super().__init__()
         self.grammar_stats = stats
         self._matcher = matcher
-        self._blank = blank
+        self._sentinel = sentinel
         self._failure: Exception | None = None  # what happened where no error may be raised
         self._n_refused = 0  # tokens of a draft that are refused, and about to be taken back
 
@@ -131,7 +132,7 @@ class EarleymaskGrammar(BaseGrammarObject):
     def copy(self) -> EarleymaskGrammar:
         """Return the grammar of another request, at the same place."""
         stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
-        return EarleymaskGrammar(self._matcher.fork(), self._blank, stats)
+        return EarleymaskGrammar(self._matcher.fork(), self._sentinel, stats)
 
     def try_jump_forward(self, tokenizer: Any) -> None:
         """Return None. This version of SGLang has the method, and nothing that calls it."""
@@ -151,7 +152,7 @@ class EarleymaskGrammar(BaseGrammarObject):
         if self._failure is None and self._matcher.error is None:
             return
         row[:] = 0
-        row.view(np.uint32)[self._blank // TOKENS_PER_WORD] = 1 << self._blank % TOKENS_PER_WORD
+        row.view(np.uint32)[self._sentinel // TOKENS_PER_WORD] = 1 << self._sentinel % TOKENS_PER_WORD
 
     @staticmethod
     def fill_vocab_mask_batched(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:

@@ -35,7 +35,6 @@ SCHEMA = '{"properties": {"name": {"enum": ["in", "er"]}}, "required": ["name"],
 BASE = "sglang.srt.constrained.base_grammar_backend"
 OURS = {f"{BASE}:BaseGrammarBackend": "EarleymaskBackend", f"{BASE}:BaseGrammarObject": "EarleymaskGrammar"}
 EOS = tiny_tokenizer().eos_token_id
-BLANK = tiny_tokenizer().encode(" ", add_special_tokens=False)
 
 
 def parameters_of(function: str) -> list[str]:
@@ -187,6 +186,9 @@ def vocabulary() -> Vocabulary:
 def tokens(text: str) -> list[int]:
     found: list[int] = tiny_tokenizer().encode(text, add_special_tokens=False)
     return found
+
+
+SENTINEL = [next(token for token in range(SIZE) if vocabulary().token_bytes(token))]
 
 
 def accept(grammar: Any, ids: list[int]) -> None:
@@ -436,7 +438,7 @@ def failed(sglang: SimpleNamespace, backend: Any) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sglang.backend, "read_grammar", lambda *_, **__: loaded)
         grammar = backend.dispatch_ebnf("")
-    while row(grammar) != BLANK:
+    while row(grammar) != SENTINEL:
         grammar.accept_token(tokens("n")[0])
     return grammar
 
@@ -444,10 +446,10 @@ def failed(sglang: SimpleNamespace, backend: Any) -> Any:
 def test_a_mask_that_cannot_be_made_ends_its_request(sglang: SimpleNamespace) -> None:
     grammar = failed(sglang, make_backend(sglang))
     assert not grammar.is_terminated(), "SGLang would leave the sequence free"
-    for token in (EOS, *BLANK, *tokens("n")):
+    for token in (EOS, *SENTINEL, *tokens("n")):
         with pytest.raises(ValueError, match=f"token {token}: .*row_items"):
             grammar.accept_token(token)
-    assert row(grammar) == BLANK, "SGLang would take EOS for the end of a complete text"
+    assert row(grammar) == SENTINEL, "SGLang would take EOS for the end of a complete text"
 
 
 def test_a_batch_goes_on_without_the_row_that_failed(sglang: SimpleNamespace) -> None:
@@ -457,7 +459,7 @@ def test_a_batch_goes_on_without_the_row_that_failed(sglang: SimpleNamespace) ->
     entries = [sglang.base.GrammarRow(0, grammar), sglang.base.GrammarRow(1, other)]
     grammar.fill_vocab_mask_batched(entries, mask)
     bits = np.unpackbits(mask.numpy().view(np.uint8), bitorder="little", axis=1)
-    assert bits[0].nonzero()[0].tolist() == BLANK
+    assert bits[0].nonzero()[0].tolist() == SENTINEL
     assert bits[1].nonzero()[0].tolist() == row(other)
 
 
@@ -469,16 +471,16 @@ def test_a_walk_over_drafts_never_raises(sglang: SimpleNamespace) -> None:
         for token in draft:  # SGLang goes down as long as the row before allows the token
             grammar.accept_token(token)
             assert not grammar.is_terminated()
-            assert row(grammar) == BLANK
+            assert row(grammar) == SENTINEL
         for _ in draft:
             grammar.rollback(1)
 
-    sglang.walk.traverse_tree(None, None, BLANK * 2, walk, None)
+    sglang.walk.traverse_tree(None, None, SENTINEL * 2, walk, None)
     assert grammar._matcher.n_tokens == n_tokens
     with pytest.raises(ValueError, match="row_items"):
         grammar.accept_token(EOS)
     grammar.rollback(1)
-    assert row(grammar) != BLANK, "a row above the one that failed"
+    assert row(grammar) != SENTINEL, "a row above the one that failed"
 
 
 class Failing:
@@ -501,9 +503,9 @@ def test_no_other_error_leaves_a_grammar(sglang: SimpleNamespace) -> None:
     with pytest.raises(ValueError, match="too much"):
         grammar.accept_token(tokens("a")[0])
     grammar.rollback(1)  # after this, the tokens of the matcher are not those of the sequence
-    assert row(grammar) == BLANK and not grammar.is_terminated()
+    assert row(grammar) == SENTINEL and not grammar.is_terminated()
     grammar.rollback(1)
-    for token in (EOS, *BLANK):
+    for token in (EOS, *SENTINEL):
         with pytest.raises(ValueError, match="too much"):
             grammar.accept_token(token)
 

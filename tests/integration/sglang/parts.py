@@ -29,7 +29,7 @@ from transformers import AutoTokenizer
 
 from earleymask import Grammar, Matcher
 from earleymask.integration.sglang import backend as adapter
-from earleymask.integration.sglang.request import EarleymaskGrammar
+from earleymask.integration.sglang.request import EarleymaskGrammar, find_sentinel
 from support.model_folder import VOCAB_SIZE
 from support.served_cases import BAD, OLDER_TAGS, TAGS, WEATHER, XGRAMMAR_EBNF, hard_grammar, random_schema
 
@@ -178,7 +178,7 @@ class Parts:
     def limits(self) -> str:
         """A mask that meets a limit, at the root of a tree in which the one token of its row is drafted. Nothing may
         raise in the tree, and the token that is sampled afterwards must be refused."""
-        (blank,) = self.encode(" ")
+        sentinel = find_sentinel(self.vocabulary)
         grammar = self.grammar("ebnf", hard_grammar(1))
         other = self.grammar("regex", "[ab]{2}")
         for token in self.encode("ok: "):
@@ -187,15 +187,15 @@ class Parts:
             [SimpleNamespace(grammar=grammar), SimpleNamespace(grammar=other)],
             torch.tensor([[1, 2, -1]] * 2),
             torch.tensor([[-1, -1, -1]] * 2),
-            torch.tensor([[0, blank, blank], [0, self.encode("a")[0], self.encode("b")[0]]]),
+            torch.tensor([[0, sentinel, sentinel], [0, self.encode("a")[0], self.encode("b")[0]]]),
             VOCAB_SIZE,
         )
-        only_blank = np.zeros(VOCAB_SIZE, bool)
-        only_blank[blank] = True
+        only_sentinel = np.zeros(VOCAB_SIZE, bool)
+        only_sentinel[sentinel] = True
         found = np.unpackbits(rows[0].numpy().view(np.uint8), bitorder="little")[:VOCAB_SIZE].astype(bool)
-        self.check(np.array_equal(found, only_blank), "the row after a limit must have the blank alone")
+        self.check(np.array_equal(found, only_sentinel), "the row after a limit must have one token alone")
         self.check(not grammar.is_terminated(), "SGLang would leave the sequence free")
-        for token in (blank, self.encode("a")[0]):
+        for token in (sentinel, self.encode("a")[0]):
             try:
                 grammar.accept_token(token)
             except ValueError as error:

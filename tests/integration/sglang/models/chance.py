@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -36,11 +37,16 @@ class ChanceForCausalLM(nn.Module):
 
         tokenizer = AutoTokenizer.from_pretrained(config._name_or_path)
         self.config = config
-        self.liking = nn.Parameter(torch.zeros(config.vocab_size), requires_grad=False)
+        self.unused = nn.Parameter(torch.zeros(1), requires_grad=False)  # SGLang looks at the type of a parameter
+        self.liking = torch.zeros(config.vocab_size)  # no parameter: `--load-format dummy` would overwrite it
+
+        self.follower: dict[int, int] = {}
 
         def like(texts: Iterable[str], how_much: float) -> None:
             for text in texts:
-                self.liking[tokenizer.encode(text, add_special_tokens=False)] = how_much
+                tokens = tokenizer.encode(text, add_special_tokens=False)
+                self.liking[tokens] = how_much
+                self.follower.update(pairwise(tokens))
 
         thinks = os.environ.get(THINKS) == "1"
         self.liking[:COMMON] = 5.0
@@ -53,6 +59,12 @@ class ChanceForCausalLM(nn.Module):
     def forward(self, input_ids: torch.Tensor, positions: torch.Tensor, forward_batch: Any) -> LogitsProcessorOutput:
         n_rows = len(input_ids) if forward_batch.forward_mode.is_target_verify() else forward_batch.batch_size
         logits = torch.randn(n_rows, self.config.vocab_size) + self.liking
+        last = input_ids
+        if n_rows < len(input_ids):  # prompts, one after the other
+            last = input_ids[torch.cumsum(forward_batch.extend_seq_lens, 0) - 1]
+        for row, token in enumerate(last.tolist()):
+            if token in self.follower:
+                logits[row, self.follower[token]] += 6.0  # then it mostly goes on with the text
         return LogitsProcessorOutput(next_token_logits=logits)
 
     def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> None:
