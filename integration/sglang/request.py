@@ -89,6 +89,7 @@ class EarleymaskGrammar(BaseGrammarObject):
         self._matcher = matcher
         self._sentinel = sentinel
         self._failure: Exception | None = None  # what happened where no error may be raised
+        self._closed: dict[tuple[int, ...], Exception] = {}  # why no mask could be made after some tokens
         self._n_refused = 0  # tokens of a draft that are refused, and about to be taken back
 
     # -- tokens --------------------------------------------------------------------------------------------------------
@@ -99,12 +100,16 @@ class EarleymaskGrammar(BaseGrammarObject):
         if self.is_terminated():
             return
         self.current_token = token
+        matcher = self._matcher
         reason: object = self._failure
+        if self._closed and token == self._sentinel and reason is None:
+            # A walk over drafts takes its tokens back, and the matcher forgets what has failed after them.
+            reason = self._closed.get(tuple(matcher.tokens))
         if reason is None and not self._n_refused:
             try:
-                if self._matcher.accept(token):
+                if matcher.accept(token):
                     return
-                reason = self._matcher.error or f"not allowed after {self._matcher.n_tokens} tokens"
+                reason = matcher.error or f"not allowed after {matcher.n_tokens} tokens"
             except EarleymaskError as error:
                 reason = error
         if not _walks_a_tree():
@@ -149,8 +154,10 @@ class EarleymaskGrammar(BaseGrammarObject):
 
     def _close(self, row: Any) -> None:
         """Leave one token in a row of numpy if an error has ended the sequence."""
-        if self._failure is None and self._matcher.error is None:
+        error = self._failure or self._matcher.error
+        if error is None:
             return
+        self._closed[tuple(self._matcher.tokens)] = error
         row[:] = 0
         row.view(np.uint32)[self._sentinel // TOKENS_PER_WORD] = 1 << self._sentinel % TOKENS_PER_WORD
 

@@ -483,6 +483,42 @@ def test_a_walk_over_drafts_never_raises(sglang: SimpleNamespace) -> None:
     assert row(grammar) != SENTINEL, "a row above the one that failed"
 
 
+def test_a_row_that_failed_among_drafts_is_remembered(sglang: SimpleNamespace) -> None:
+    """The draft was right, and after it there was no mask: the token of that row must be refused, though allowed."""
+    grammar = make_backend(sglang).dispatch_regex("(a|.)*")
+    (letter,) = tokens("a")
+
+    def walk(draft: list[int]) -> None:
+        grammar.accept_token(letter)
+        grammar._matcher = FailingMask(grammar._matcher)
+        mask = grammar.allocate_vocab_mask(SIZE, 1, "cpu")
+        grammar.fill_vocab_mask(mask, 0)
+        assert np.unpackbits(mask[0].numpy().view(np.uint8), bitorder="little").nonzero()[0].tolist() == SENTINEL
+        grammar._matcher = grammar._matcher.matcher
+        grammar.rollback(1)
+
+    sglang.walk.traverse_tree(None, None, [letter], walk, None)
+    grammar.accept_token(letter)
+    with pytest.raises(ValueError, match="too much"):
+        grammar.accept_token(SENTINEL[0])
+    grammar.accept_token(letter)
+    accept(grammar, [*SENTINEL, EOS])
+    assert grammar.is_terminated()
+
+
+class FailingMask:
+    """A matcher whose mask has met a limit."""
+
+    error = LimitError("too much")
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+        self.tokens = matcher.tokens
+
+    def fill_bitmask(self, row: Any, on_error: str) -> None:
+        row[:] = 0
+
+
 class Failing:
     """A matcher whose calls meet a limit."""
 

@@ -44,15 +44,18 @@ class ChanceForCausalLM(nn.Module):
 
         def like(texts: Iterable[str], how_much: float) -> None:
             for text in texts:
-                tokens = tokenizer.encode(text, add_special_tokens=False)
-                self.liking[tokens] = how_much
-                self.follower.update(pairwise(tokens))
+                self.liking[tokenizer.encode(text, add_special_tokens=False)] = how_much
 
         thinks = os.environ.get(THINKS) == "1"
         self.liking[:COMMON] = 5.0
         like(TEXTS, 13.0)
         like(CLOSERS, 14.0)
-        self.liking[tokenizer.eos_token_id] = 14.0 if thinks else 16.0
+        eos = tokenizer.eos_token_id
+        self.liking[eos] = 14.0 if thinks else 15.0
+        for text in TEXTS:
+            tokens = tokenizer.encode(text, add_special_tokens=False)
+            self.liking[tokens[0]] = 15.0
+            self.follower.update(pairwise([*tokens, eos]))
         if thinks:
             like([THINK_END], 18.0)
 
