@@ -72,7 +72,7 @@ def main() -> int:
     versions = run(
         python,
         TESTS / "support" / "model_folder.py",
-        *(model, "--architecture", "ChanceForCausalLM", *VERSIONS.split()),
+        *("--architecture", "ChanceForCausalLM", model, *VERSIONS.split()),
         log=logs / "model.log",
     )
     print(", ".join(f"{name} {version}" for name, version in versions.items()))
