@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 import torch
 
-from . import speculative as speculative  # SGLang imports a function from it
-
 Tensor = torch.Tensor
 
 
