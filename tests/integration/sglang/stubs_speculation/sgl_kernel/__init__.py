@@ -1,4 +1,4 @@
-"""Stands in the place of SGLang's kernels for CPUs, which the environment lacks: what speculation with n-grams calls, in Python.
+"""Stands in the place of SGLang's kernels for CPUs, which the environment lacks: what n-grams call, in Python.
 
 All arguments are tensors on the CPU; those that are called "out" are written.
 """
