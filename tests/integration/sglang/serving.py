@@ -30,6 +30,7 @@ from typing import Any
 import httpx
 import jsonschema
 import openai
+from openai.types.chat import ChatCompletion
 
 from support.served_cases import (
     BAD,
@@ -169,7 +170,17 @@ class Questions:
         self.ask(what, refuse)
 
     def complete(self, **options: Any) -> Any:
-        return self.client.chat.completions.create(model=MODEL, messages=MESSAGES, **{"max_tokens": 400} | options)
+        """Ask for a chat completion. Ask again if the model has ended while it reasoned, which SGLang lets it do."""
+        options = {"max_tokens": 1000, **options}
+        answer = self.client.chat.completions.create(model=MODEL, messages=MESSAGES, **options)
+        for _ in range(4):
+            if not self.reasons or not isinstance(answer, ChatCompletion):
+                break
+            ended = [each for each in answer.choices if each.finish_reason == "stop" and not each.message.content]
+            if not ended:
+                break
+            answer = self.client.chat.completions.create(model=MODEL, messages=MESSAGES, **options)
+        return answer
 
     def text(self, answer: Any) -> str:
         (choice,) = answer.choices
@@ -280,6 +291,7 @@ class Questions:
 
         def auto() -> str:
             found = [self.complete(tools=TOOLS, tool_choice="auto") for _ in range(20)]
+            found = [answer for answer in found if answer.choices[0].finish_reason != "length"]
             return f"ok, {sum(len(self.calls(answer)) for answer in found)} calls in {len(found)} answers"
 
         def by_name() -> str:

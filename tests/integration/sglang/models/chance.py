@@ -51,13 +51,13 @@ class ChanceForCausalLM(nn.Module):
         like(TEXTS, 13.0)
         like(CLOSERS, 14.0)
         eos = tokenizer.eos_token_id
-        self.liking[eos] = 10.0 if thinks else 15.0
+        self.liking[eos] = 13.5 if thinks else 15.0
         for text in TEXTS:
             tokens = tokenizer.encode(text, add_special_tokens=False)
             self.liking[tokens[0]] = 15.0
             self.follower.update(pairwise(tokens if thinks else [*tokens, eos]))
         if thinks:
-            like([THINK_END], 16.0)
+            like([THINK_END], 18.0)
 
     def forward(self, input_ids: torch.Tensor, positions: torch.Tensor, forward_batch: Any) -> LogitsProcessorOutput:
         n_rows = len(input_ids) if forward_batch.forward_mode.is_target_verify() else forward_batch.batch_size
