@@ -15,13 +15,14 @@ from sglang.srt.layers.logits_processor import LogitsProcessorOutput
 from torch import nn
 
 TEXTS = (
+    " the of and is so well.",
     '{"name": "Ada Lovelace", "age": 36, "tags": ["a", "bc"]}',
     "[1, 22, 333]",
     "hello world it is",
-    'Let me see. <tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
     'Well. <call:weather>{"city": "Oslo"}</call> Done.',
-    " the of and is so well.",
+    'Let me see:\n<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
 )
+"""If a token has several followers here, it mostly goes on with the last one."""
 CLOSERS = ('"', '"}', "}", "]", '"]', "]}", ",", ">", "</", '":', "call", "_call", "1", "a")
 THINK_END = "</think>"
 THINKS = "CHANCE_THINKS"
