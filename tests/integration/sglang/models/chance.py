@@ -55,7 +55,7 @@ class ChanceForCausalLM(nn.Module):
         self.liking[eos] = 13.5 if thinks else 15.0
         for text in TEXTS:
             tokens = tokenizer.encode(text, add_special_tokens=False)
-            self.liking[tokens[0]] = 15.0
+            self.liking[tokens[0]] = 17.0 if text == TEXTS[-1] else 15.0
             self.follower.update(pairwise(tokens if thinks else [*tokens, eos]))
         if thinks:
             like([THINK_END], 18.0)
@@ -68,7 +68,7 @@ class ChanceForCausalLM(nn.Module):
             last = input_ids[torch.cumsum(forward_batch.extend_seq_lens, 0) - 1]
         for row, token in enumerate(last.tolist()):
             if token in self.follower:
-                logits[row, self.follower[token]] += 6.0  # then it mostly goes on with the text
+                logits[row, self.follower[token]] += 8.0  # then it mostly goes on with the text
         return LogitsProcessorOutput(next_token_logits=logits)
 
     def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> None:
