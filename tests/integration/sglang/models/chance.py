@@ -20,9 +20,10 @@ TEXTS = (
     "[1, 22, 333]",
     "hello world it is",
     'Well. <call:weather>{"city": "Oslo"}</call> Done.',
-    'Let me see:\n<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+    '>Let me see:\n<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
 )
-"""If a token has several followers here, it mostly goes on with the last one."""
+"""A token with several followers mostly goes on with that of the last text, and with the first one there. Prompts of
+the tests end with ">"."""
 CLOSERS = ('"', '"}', "}", "]", '"]', "]}", ",", ">", "</", '":', "call", "_call", "1", "a")
 THINK_END = "</think>"
 THINKS = "CHANCE_THINKS"
@@ -55,8 +56,9 @@ class ChanceForCausalLM(nn.Module):
         self.liking[eos] = 13.5 if thinks else 15.0
         for text in TEXTS:
             tokens = tokenizer.encode(text, add_special_tokens=False)
-            self.liking[tokens[0]] = 17.0 if text == TEXTS[-1] else 15.0
-            self.follower.update(pairwise(tokens if thinks else [*tokens, eos]))
+            self.liking[tokens[0]] = 15.0
+            ends = [] if thinks or text.endswith(">") else [eos]
+            self.follower.update(reversed([*pairwise([*tokens, *ends])]))
         if thinks:
             like([THINK_END], 18.0)
 
