@@ -20,9 +20,10 @@ TEXTS = (
     "[1, 22, 333]",
     "hello world it is",
     'Well. <call:weather>{"city": "Oslo"}</call> Done.',
-    'Let me see:\n<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+    '>Let me see:\n<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
 )
-"""If a token has several followers here, it mostly goes on with the last one."""
+"""A token with several followers mostly goes on with that of the last text, and with the first one there. Prompts of
+the tests end with ">"."""
 CLOSERS = ('"', '"}', "}", "]", '"]', "]}", ",", ">", "</", '":', "call", "_call", "1", "a")
 THINK_END = "</think>"
 THINKS = "CHANCE_THINKS"
@@ -56,7 +57,8 @@ class ChanceForCausalLM(nn.Module):
         for text in TEXTS:
             tokens = tokenizer.encode(text, add_special_tokens=False)
             self.liking[tokens[0]] = 15.0
-            self.follower.update(pairwise(tokens if thinks else [*tokens, eos]))
+            ends = [] if thinks or text.endswith(">") else [eos]
+            self.follower.update(reversed([*pairwise([*tokens, *ends])]))
         if thinks:
             like([THINK_END], 18.0)
 
@@ -68,7 +70,7 @@ class ChanceForCausalLM(nn.Module):
             last = input_ids[torch.cumsum(forward_batch.extend_seq_lens, 0) - 1]
         for row, token in enumerate(last.tolist()):
             if token in self.follower:
-                logits[row, self.follower[token]] += 6.0  # then it mostly goes on with the text
+                logits[row, self.follower[token]] += 8.0  # then it mostly goes on with the text
         return LogitsProcessorOutput(next_token_logits=logits)
 
     def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> None:
