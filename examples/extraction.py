@@ -183,7 +183,7 @@ def task(n_train: int, n_held_out: int, seed: int) -> Task[Text]:
         grammar,
         attempt,
         max_tokens=128,
-        steps=800,
+        steps=500,
     )
 
 

@@ -37,13 +37,13 @@ class Training:
     """How a model is made."""
 
     steps: int = 500
-    rows: int = 16
+    rows: int = 32
     """Dialogues of one step."""
     vocabulary: int = 1024
     """The most tokens that the tokenizer has."""
     width: int = 128
     layers: int = 2
-    rate: float = 8e-3
+    rate: float = 3e-3
     """The highest learning rate; it rises to this in the first twentieth of the steps, and then falls to 0."""
     seed: int = 0
 

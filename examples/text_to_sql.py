@@ -183,7 +183,7 @@ def task(n_train: int, n_held_out: int, seed: int) -> Task[Question]:
         lambda _: earleymask.Grammar.from_lark(text),
         attempt,
         max_tokens=96,
-        steps=1000,
+        steps=500,
     )
 
 
