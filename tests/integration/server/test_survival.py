@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -64,6 +67,15 @@ class Served:
             time.sleep(0.01)
         return False
 
+    def counted(self, status: int) -> int:
+        """Return how many chat completions have ended with a status."""
+        key = ("earleymask_requests_total", f'endpoint="chat",status="{status}"')
+        return int(self.server.metrics._counters.get(key, 0))
+
+    def n_timed(self) -> int:
+        """Return how many times of requests have been observed."""
+        return sum(self.server.metrics._buckets.get("earleymask_request_seconds", []))
+
     def answers(self) -> bool:
         found = self.post(SHORT)
         return found.status_code == 200 and found.json()["choices"][0]["message"]["content"] == "abbbc"
@@ -90,7 +102,19 @@ def served() -> Iterator[Served]:
     tokenizer = tokenizer_with_template()
     options = Options(name="m", slots=2, queue=3, api_key="key", body_bytes=100_000, request_seconds=PATIENCE)
     app = create_app(tiny_llama(tokenizer), tokenizer, options)
-    with serving(app) as address, pytest.MonkeyPatch.context() as patch:
+
+    async def stallable(scope: Any, receive: Any, send: Any) -> None:
+        """Let a client read nothing after the head of its answer, if it says so: its buffers are full."""
+
+        async def stalls(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                await asyncio.Event().wait()
+            await send(message)
+
+        is_stalled = (b"x-stalls", b"1") in scope.get("headers", ())
+        await app(scope, receive, stalls if is_stalled else send)
+
+    with serving(stallable) as address, pytest.MonkeyPatch.context() as patch:
         post, stream = httpx.post, httpx.stream
         headers = {"authorization": "Bearer key"}
         patch.setattr(httpx, "post", lambda *given, **options: post(*given, **{"headers": headers, **options}))
@@ -260,3 +284,79 @@ def test_a_request_that_takes_too_long(served: Served) -> None:
     finally:
         object.__setattr__(options, "request_seconds", PATIENCE)
     assert served.is_idle() and served.answers()
+
+
+@pytest.fixture
+def hurried(served: Served) -> Iterator[Served]:
+    """A server that gives a request a fifth of a second."""
+    options = served.server.options
+    object.__setattr__(options, "request_seconds", 0.2)
+    try:
+        yield served
+    finally:
+        object.__setattr__(options, "request_seconds", PATIENCE)
+
+
+def test_a_stream_that_nobody_reads_ends_in_time(hurried: Served) -> None:
+    before = hurried.counted(408), hurried.n_timed()
+    headers = {"authorization": "Bearer key", "x-stalls": "1"}
+    path, body = f"{hurried.address}/v1/chat/completions", {**ENDLESS, "stream": True}
+    with httpx.stream("POST", path, json=body, headers=headers, timeout=PATIENCE) as response:
+        assert response.status_code == 200
+        assert hurried.is_idle()  # while the connection is open
+        with pytest.raises(httpx.RemoteProtocolError):
+            response.read()
+    assert (hurried.counted(408), hurried.n_timed()) == (before[0] + 1, before[1] + 1)
+
+
+def test_a_stream_that_is_read_says_that_its_time_is_over(hurried: Served) -> None:
+    before = hurried.counted(408), hurried.counted(200), hurried.n_timed()
+    with hurried.stream(ENDLESS) as response:
+        lines = [line for line in response.iter_lines() if line]
+    assert json.loads(lines[-1].removeprefix("data: "))["error"]["code"] == "timeout"
+    assert hurried.is_idle()
+    assert (hurried.counted(408), hurried.counted(200), hurried.n_timed()) == (before[0] + 1, before[1], before[2] + 1)
+
+
+def test_the_time_of_a_stream_is_that_to_its_end(served: Served) -> None:
+    sums = served.server.metrics._sums
+    assert served.is_idle()
+    before, n_before, left = sums["earleymask_request_seconds"], served.n_timed(), served.counted(499)
+    began = time.perf_counter()
+    with served.stream({**ENDLESS, "max_tokens": 200}) as response:
+        lines = response.iter_lines()
+        next(lines)
+        begun = time.perf_counter() - began
+        assert served.n_timed() == n_before  # it goes on
+        assert list(lines)[-2:-1] == ["data: [DONE]"]
+    assert served.is_idle() and served.n_timed() == n_before + 1
+    assert sums["earleymask_request_seconds"] - before > begun / 2
+    with served.stream(ENDLESS) as response:
+        left_lines = response.iter_lines()
+        next(left_lines)
+    assert served.is_idle() and served.counted(499) == left + 1
+
+
+def test_a_client_that_leaves_while_it_sends(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    before = served.counted(499), served.counted(500)
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer key\r\n"
+    with caplog.at_level(logging.ERROR):
+        with socket.create_connection(("127.0.0.1", int(served.address.rpartition(":")[2]))) as connection:
+            connection.sendall(head + b"content-type: application/json\r\ncontent-length: 1000\r\n\r\n{")
+            time.sleep(0.2)  # so that its body is being read
+        end = time.monotonic() + PATIENCE
+        while (served.counted(499), served.counted(500)) == before and time.monotonic() < end:
+            time.sleep(0.01)
+    assert (served.counted(499), served.counted(500)) == (before[0] + 1, before[1])
+    assert not caplog.records
+
+
+def test_a_key_that_is_not_ascii(served: Served) -> None:
+    for key, given in (("schlüssel", "schlüssel".encode()), ("\udcff", b"\xff")):  # the second from a variable
+        object.__setattr__(served.server.options, "api_key", key)
+        try:
+            path = f"{served.address}/v1/models"
+            assert httpx.get(path, headers={"authorization": b"Bearer " + given}).status_code == 200
+            assert httpx.get(path, headers={"authorization": "Bearer schlüssel".encode("latin-1")}).status_code == 401
+        finally:
+            object.__setattr__(served.server.options, "api_key", "key")
