@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import GrammarError
-from ...grammar.tools.definitions import read_tools
+from ...grammar.tools.definitions import read_choice, read_tools
 from . import conversation
 from .constraints import Constraint, Tools, exact, read_format, read_structured
 from .errors import bad
@@ -51,6 +51,7 @@ class Request:
         with_usage: whether a stream of chat completions has a last chunk with the usage.
         template: what the chat template is told beside the messages.
         echo: what a response repeats of its request.
+        mode: which calls an answer may have: "none", "auto", "required", or "named" for one tool.
     """
 
     model: str
@@ -69,6 +70,7 @@ class Request:
     with_usage: bool = False
     template: dict[str, bool] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
+    mode: str = "none"
 
     def tools_text(self) -> Tools:
         if not self.tools:
@@ -240,10 +242,14 @@ def _tools(fields: Fields) -> dict[str, Any]:
         if not isinstance(definition, dict) or definition.get("type") not in ("function", "custom"):
             raise bad("only tools of type 'function' and 'custom' are served", f"tools[{index}].type")
     try:
-        read_tools(tools)
+        known = read_tools(tools)
     except GrammarError as error:
         raise bad(str(error), "tools", "invalid_grammar") from None
-    return {"tools": tools, "choice": "auto" if choice is None else choice, "parallel": parallel}
+    try:
+        mode = read_choice(choice, known).mode if tools else "none"
+    except GrammarError as error:
+        raise bad(str(error), "tool_choice", "invalid_grammar") from None
+    return {"tools": tools, "choice": "auto" if choice is None else choice, "parallel": parallel, "mode": mode}
 
 
 def _template(fields: Fields) -> dict[str, bool]:
