@@ -26,6 +26,7 @@ from ...trie import Vocabulary
 from .constraints import Grammars
 from .conversation import Prompts, shown_tools
 from .errors import ApiError, bad, of_grammar, ours
+from .fields import check
 from .options import Options
 from .requests import Request, read_chat, read_response
 from .thinking import Reasoning, reasoning_after
@@ -125,6 +126,8 @@ class Preparer:
             return self._prepared(body, endpoint)
         except ApiError:
             raise
+        except RecursionError:
+            raise bad("the body is nested too deeply", None, "invalid_json") from None
         except Exception as error:
             log.exception("a request could not be read")
             raise ours(error) from None
@@ -278,14 +281,21 @@ def check_model(name: str, known: str) -> None:
 
 
 def read_json(data: bytes) -> Any:
-    """Return the value of a JSON text; numbers with a fraction or an exponent as decimals, which lose nothing."""
+    """Return the value of a JSON text; numbers with a fraction or an exponent as decimals, which lose nothing.
+
+    Raises ApiError if it is malformed, nested too deeply, or has a string that is no text.
+    """
 
     def refused(name: str) -> Any:
         raise ValueError(f"{name} is no JSON")
 
     try:
-        return json.loads(data, parse_float=Decimal, parse_constant=refused)
+        found = json.loads(data, parse_float=Decimal, parse_constant=refused)
     except RecursionError:
         raise bad("the body is nested too deeply", None, "invalid_json") from None
+    except ArithmeticError:
+        raise bad("the body has a number whose exponent is too large", None, "invalid_json") from None
     except ValueError as error:  # malformed, no UTF-8, or an integer of thousands of digits
         raise bad(f"the body is no JSON: {error}", None, "invalid_json") from None
+    check(found, "the body", None)
+    return found

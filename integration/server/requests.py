@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from ...errors import GrammarError
@@ -11,10 +12,11 @@ from ...grammar.tools.definitions import read_choice, read_tools
 from . import conversation
 from .constraints import Constraint, Tools, exact, read_format, read_structured
 from .errors import bad
-from .fields import Fields, texts
+from .fields import Fields, shown, texts
 from .sampling import Sampling
 
 MAX_N = 128
+MAX_ID_DIGITS = 19
 MAX_STOPS = 16
 MAX_STOP_CHARACTERS = 1_000
 MAX_LISTED = 20
@@ -177,20 +179,18 @@ def read_response(body: Any) -> Request:
         fits=fields.flag("fit_max_tokens"),
         template=_template(fields),
         streams=streams,
-        echo=_plain(
-            {
-                "instructions": instructions,
-                "max_output_tokens": most,
-                "metadata": metadata,
-                "parallel_tool_calls": tools["parallel"],
-                "temperature": sampling["temperature"],
-                "text": {"format": shown_form},
-                "tool_choice": tools["choice"],
-                "tools": tools["tools"],
-                "top_logprobs": listed or 0,
-                "top_p": sampling["top_p"],
-            }
-        ),
+        echo={
+            "instructions": instructions,
+            "max_output_tokens": most,
+            "metadata": _plain(metadata, "metadata"),
+            "parallel_tool_calls": tools["parallel"],
+            "temperature": sampling["temperature"],
+            "text": {"format": _plain(shown_form, "text.format")},
+            "tool_choice": _plain(tools["choice"], "tool_choice"),
+            "tools": _plain(tools["tools"], "tools"),
+            "top_logprobs": listed or 0,
+            "top_p": sampling["top_p"],
+        },
     )
     fields.done(HINTS)
     return _checked(request)
@@ -210,7 +210,9 @@ def _bias(fields: Fields | None) -> tuple[tuple[int, float], ...]:
     found = []
     for name in list(fields.names()):
         if not (name.isascii() and name.isdigit()):
-            raise bad(f"{fields.param(name)}: the keys are token ids", fields.param(name))
+            raise bad(f"{shown(fields.param(name))}: the keys are token ids", fields.param(name))
+        if len(name) > MAX_ID_DIGITS or (len(name) > 1 and name[0] == "0"):
+            raise bad(f"{shown(fields.param(name))}: no token id is written so", fields.param(name))
         found.append((int(name), fields.number(name, 0.0, -100.0, 100.0)))
     return tuple(found)
 
@@ -241,6 +243,7 @@ def _tools(fields: Fields) -> dict[str, Any]:
     for index, definition in enumerate(tools):
         if not isinstance(definition, dict) or definition.get("type") not in ("function", "custom"):
             raise bad("only tools of type 'function' and 'custom' are served", f"tools[{index}].type")
+    _plain(tools, "tools")  # a template shows them to the model
     try:
         known = read_tools(tools)
     except GrammarError as error:
@@ -273,6 +276,13 @@ def _checked(request: Request) -> Request:
     return request
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of the body with floats for decimals."""
-    return json.loads(exact(value))
+def _plain(value: Any, param: str) -> Any:
+    """Return a value of the body with floats for decimals. It is refused if one would be infinite."""
+
+    def number(text: str) -> float:
+        found = float(text)
+        if not isfinite(found):
+            raise bad(f"{param}: the number {text[:40]} is too large to be shown", param)
+        return found
+
+    return json.loads(exact(value), parse_float=number)

@@ -360,3 +360,60 @@ def test_a_key_that_is_not_ascii(served: Served) -> None:
             assert httpx.get(path, headers={"authorization": "Bearer schlüssel".encode("latin-1")}).status_code == 401
         finally:
             object.__setattr__(served.server.options, "api_key", "key")
+
+
+TOOL = '"tools": [{"type": "function", "function": {"name": "f", "parameters": '
+FLAT_TOOL = '"tools": [{"type": "function", "name": "f", "parameters": '
+ODD_CHATS = [
+    ('"temperature": 1e9999999999999999999', None),
+    ('"metadata": {"a": 1e9999999999999999999}', None),
+    (TOOL + '{"maximum": 1e400}}}]', "tools"),
+    (r'"messages": [{"role": "user", "content": "\ud800"}]', None),
+    (r'"\ud800": 1', None),
+    (r'"logit_bias": {"\ud800": 1}', None),
+    ('"logit_bias": {"' + "1" * 5000 + '": 1}', "logit_bias." + "1" * 5000),
+    (r'"stop": "a\udfff"', None),
+    (r'"tools": [{"type": "function", "function": {"name": "\ud800"}}]', None),
+    (r'"tools": [{"type": "function", "function": {"name": "f", "description": "\ud800"}}]', None),
+    (
+        r'"messages": [{"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": '
+        r'{"name": "f", "arguments": "{\"a\": \"\\ud800\"}"}}]}]',
+        "messages[0].tool_calls[0].function.arguments",
+    ),
+    (r'"structured_outputs": {"json": "{\"enum\": [1], \"\\ud800\": [], \"required\": 5}"}', "structured_outputs.json"),
+    ('"metadata": {"a": ' + "[" * 980 + "]" * 980 + "}", None),
+    (TOOL + '{"not":' * 970 + "{}" + "}" * 970 + "}}]", None),
+]
+ODD_RESPONSES = [
+    ('"metadata": {"a": 1e400}', "metadata"),
+    ('"metadata": {"a": -1e400}, "stream": true', "metadata"),
+    (FLAT_TOOL + '{"type": "object", "properties": {"a": {"maximum": 1e400}}}}], "tool_choice": "none"', "tools"),
+    ('"text": {"format": {"type": "json_schema", "name": "a", "schema": {"maximum": 1e400}}}', "text.format"),
+    (r'"metadata": {"a": "\ud800"}', None),
+    (r'"metadata": {"\ud800": "a"}, "stream": true', None),
+    ('"metadata": {"a": ' + "[" * 980 + "]" * 980 + "}", None),
+]
+
+
+def sent(served: Served, path: str, text: str) -> Any:
+    headers = {"authorization": "Bearer key", "content-type": "application/json"}
+    return httpx.post(f"{served.address}/v1/{path}", content=text.encode(), headers=headers, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(("odd", "param"), ODD_CHATS, ids=[odd[:60] for odd, _ in ODD_CHATS])
+def test_chats_that_cannot_be_shown_or_sent_back(served: Served, odd: str, param: str | None) -> None:
+    head = '{"model": "m", "max_tokens": 4, "messages": [{"role": "user", "content": "hi"}], '
+    found = sent(served, "chat/completions", head + odd + "}")
+    assert found.status_code == 400 and found.json()["error"]["param"] == param
+
+
+@pytest.mark.parametrize(("odd", "param"), ODD_RESPONSES, ids=[odd[:60] for odd, _ in ODD_RESPONSES])
+def test_responses_that_cannot_be_shown_or_sent_back(served: Served, odd: str, param: str | None) -> None:
+    found = sent(served, "responses", '{"model": "m", "max_output_tokens": 4, "input": "hi", ' + odd + "}")
+    assert found.status_code == 400 and found.json()["error"]["param"] == param
+
+
+def test_what_is_deep_but_not_too_deep_comes_back(served: Served) -> None:
+    deep = "[" * 399 + "]" * 399
+    found = sent(served, "responses", '{"model": "m", "max_output_tokens": 4, "input": "hi", "metadata": ' + deep + "}")
+    assert found.status_code == 200 and found.json()["metadata"] == json.loads(deep)
