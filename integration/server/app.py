@@ -75,7 +75,8 @@ class Server:
         self.engine = Engine(Decoder(model), self.vocabulary, options.slots, self.metrics)
         longest = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 1 << 20
         self.max_length = min(longest, options.max_length or longest)
-        given = self.vocabulary, tokenizer, self.style, options, self.max_length
+        n_scores = model.config.get_text_config().vocab_size
+        given = self.vocabulary, tokenizer, self.style, options, self.max_length, n_scores
         self.preparing: Prepares = GrammarProcess(*given) if options.is_apart else Threads(Preparer(*given))
         self.metrics.gauges = {
             "earleymask_running_answers": lambda: self.engine.counts()[0],

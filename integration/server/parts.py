@@ -94,6 +94,8 @@ class Message:
             self.new_entries = []
             return
         end = start + (len(self.content) if self._n_content is None else self._n_content)
+        if piece.finish is not None and self._n_content is None:
+            end = max([end, *[at + 1 for at, _ in self._waiting]])  # at its end may be tokens without text
         self.new_entries = [entry for at, entry in self._waiting if start <= at < end]
         self._waiting = [each for each in self._waiting if each[0] >= end]
         self.entries += self.new_entries

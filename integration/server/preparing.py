@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...bitmask import allocate_bitmask
 from ...earley import Matcher
-from ...errors import EarleymaskError, LimitError
+from ...errors import EarleymaskError, LimitError, excluded_mask
 from ...grammar.tools.style import Style
 from ...prepare import prepare
 from ...trie import Vocabulary
@@ -106,15 +106,23 @@ class Preparer:
         style: in which calls are written.
         options: of the server.
         max_length: the most tokens of a prompt and its answer.
+        n_scores: how many scores the model gives for a token. A tokenizer may have ids beyond; None: it has none.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, tokenizer: Any, style: str | Style, options: Options, max_length: int
+        self,
+        vocabulary: Vocabulary,
+        tokenizer: Any,
+        style: str | Style,
+        options: Options,
+        max_length: int,
+        n_scores: int | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.prompts = Prompts(tokenizer)
         self.options = options
         self.max_length = max_length
+        self.n_scores = vocabulary.size if n_scores is None else min(n_scores, vocabulary.size)
         self.grammars = Grammars(vocabulary, style, options.limits)
 
     def warm_up(self) -> None:
@@ -136,8 +144,8 @@ class Preparer:
         request = READERS[endpoint](read_json(body))
         check_model(request.model, self.options.name)
         for token, _ in request.sampling.bias:
-            if token >= self.vocabulary.size:
-                raise bad(f"logit_bias: there is no token {token}", "logit_bias")
+            if token >= self.n_scores:
+                raise bad(f"logit_bias: the model has no score for a token {token}", "logit_bias")
         if (
             request.tools
             and request.sampling.n_alternatives is not None
@@ -162,7 +170,13 @@ class Preparer:
                 message = f"an answer that the constraint allows may need {needed} tokens, and {left} are allowed"
                 raise bad(message, request.max_param, "budget_too_small")
         seconds = time.perf_counter() - began
-        masks = [None if matcher is None else Matching(matcher.fork(), self.vocabulary) for _ in range(request.n)]
+        try:
+            masks = [
+                None if matcher is None else Matching(matcher.fork(), self.vocabulary, self.n_scores)
+                for _ in range(request.n)
+            ]
+        except EarleymaskError as error:
+            raise of_grammar(error, "n") from None
         return Prepared(request, prompt, reasoning, masks, seconds)
 
     def left(self, request: Request, n_prompt: int) -> int:
@@ -178,11 +192,14 @@ class Preparer:
 class Matching:
     """The position of one answer in its grammar, and the processor time that its masks have taken."""
 
-    def __init__(self, matcher: Matcher, vocabulary: Vocabulary) -> None:
+    def __init__(self, matcher: Matcher, vocabulary: Vocabulary, n_scores: int) -> None:
         self.matcher = matcher
         self.eos_token_ids = frozenset(matcher.eos_token_ids)
         self.is_closed = False
         self._row = allocate_bitmask(1, vocabulary)[0]
+        within = np.zeros(32 * len(self._row), np.uint8)
+        within[:n_scores] = 1
+        self._within = np.packbits(within, bitorder="little").view("<i4")  # the ids that have scores
         self._seconds = 0.0
         self._n_tokens = 0
 
@@ -210,6 +227,8 @@ class Matching:
             raise LimitError(f"the masks of {self._n_tokens} tokens took {self._seconds:.1f} s; simplify the grammar")
         if not self._row.any():
             raise EarleymaskError("the model's vocabulary has no token for what the grammar demands here")
+        if not (self._row & self._within).any():
+            raise excluded_mask(f"token {self._n_tokens + 1} of the answer")
         return self._row
 
     def close(self) -> None:

@@ -417,3 +417,62 @@ def test_what_is_deep_but_not_too_deep_comes_back(served: Served) -> None:
     deep = "[" * 399 + "]" * 399
     found = sent(served, "responses", '{"model": "m", "max_output_tokens": 4, "input": "hi", "metadata": ' + deep + "}")
     assert found.status_code == 200 and found.json()["metadata"] == json.loads(deep)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["threads", "process"])
+def narrow(request: pytest.FixtureRequest) -> Iterator[Served]:
+    """A server whose tokenizer has tokens that its model gives no scores."""
+    tokenizer = tokenizer_with_template()
+    model = tiny_llama(tokenizer)
+    tokenizer.add_tokens(["<word>"])
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|call|>"]})
+    assert len(tokenizer) == model.config.vocab_size + 2
+    app = create_app(model, tokenizer, Options(name="m", slots=2, queue=3, is_apart=request.param))
+    with serving(app) as address:
+        yield Served(address, app)
+
+
+def test_tokens_beyond_the_scores_of_the_model(narrow: Served) -> None:
+    n_scores = narrow.model.config.vocab_size
+    for token in (n_scores, n_scores + 1, n_scores + 2):
+        found = narrow.post({**SHORT, "logit_bias": {str(token): 5}})
+        assert (found.status_code, found.json()["error"]["param"]) == (400, "logit_bias")
+    assert narrow.post({**SHORT, "logit_bias": {str(n_scores - 1): 5}}).status_code == 200
+    others: list[Any] = []
+    thread = threading.Thread(target=lambda: others.append(narrow.post({**ENDLESS, "max_tokens": 100})))
+    thread.start()
+    for text in ('start: <|call|> "b"', 'start: "a" <|call|> "b"'):
+        found = narrow.post({**SHORT, "structured_outputs": {"grammar": text}})
+        assert found.status_code == 400 and found.json()["error"]["code"] == "cannot_be_enforced"
+        assert "beyond the scores" in found.json()["error"]["message"]
+    found = narrow.post({**SHORT, "structured_outputs": {"choice": ["<word>"]}})  # letters spell it, too
+    assert found.json()["choices"][0]["message"]["content"] == "<word>"
+    thread.join()
+    assert others[0].json()["usage"]["completion_tokens"] == 100
+    assert narrow.is_idle() and narrow.answers()
+
+
+def test_a_grammar_whose_position_cannot_be_copied(served: Served) -> None:
+    """`Matcher.fork` counts the memory of all forks, so that it may meet the limit."""
+    from earleymask.errors import LimitError
+
+    class Full:
+        def fork(self) -> None:
+            raise LimitError("the matcher takes too much memory")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("earleymask.integration.server.constraints.MatcherPool.matcher", lambda *given: Full())
+        found = served.post({**SHORT, "n": 3})
+    assert found.status_code == 400 and found.json()["error"]["code"] == "grammar_too_costly"
+    assert served.is_idle() and served.answers()
+
+
+def test_a_special_token_at_the_end_has_a_log_probability(served: Served) -> None:
+    body = {**SHORT, "logprobs": True, "temperature": 0, "structured_outputs": {"grammar": 'start: "ab" <|eot|>'}}
+    found = served.post(body).json()["choices"][0]
+    tokens = [entry["token"] for entry in found["logprobs"]["content"]]
+    assert (found["message"]["content"], "".join(tokens)) == ("ab", "ab<|eot|>")
+    with served.stream(body) as response:
+        lines = [line.removeprefix("data: ") for line in response.iter_lines() if line]
+    chunks = [json.loads(line)["choices"][0]["logprobs"] for line in lines[:-1]]
+    assert [entry["token"] for chunk in chunks if chunk for entry in chunk["content"]] == tokens
