@@ -127,11 +127,19 @@ def read_structured(given: Fields | None) -> Constraint | None:
 
 
 class Tools(NamedTuple):
-    """The tools of a request, as JSON: `definitions` is "" if there are none."""
+    """The tools of a request, as JSON: `definitions` is "" if there are none.
+
+    Attributes:
+        definitions: the tools.
+        choice: which calls there may be.
+        parallel: whether a message may have several.
+        closed: whether arguments have no members of which the schemas do not speak.
+    """
 
     definitions: str = ""
     choice: str = '"auto"'
     parallel: bool = True
+    closed: bool = False
 
 
 class Grammars:
@@ -193,6 +201,7 @@ class Grammars:
             parallel=tools.parallel,
             vocabulary=self.vocabulary,
             limits=self.limits,
+            closed=tools.closed,
         )
 
     def _check_distinct(self, answer: Constraint) -> None:

@@ -22,6 +22,20 @@ MAX_STOP_CHARACTERS = 1_000
 MAX_LISTED = 20
 """The most tokens that `top_logprobs` may list, as in OpenAI's API."""
 
+HARMLESS = (
+    "user",
+    "service_tier",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+)
+"""Fields that do not change an answer: who asks, how soon, and what is kept for the next prompt."""
+USUAL_VERBOSITY = "medium"
+"""What OpenAI's API takes for `verbosity` where it is absent."""
+ABSENT = ("reasoning.encrypted_content",)
+"""What `include` may name without effect: parts of items that a response of this server never has."""
+
 HINTS = {
     **dict.fromkeys(
         ("guided_json", "guided_regex", "guided_choice", "guided_grammar", "guided_decoding_backend"),
@@ -42,6 +56,7 @@ class Request:
         tools: the tools, as their definitions stand in the body.
         choice: `tool_choice`.
         parallel: whether a message may have several calls.
+        closed: whether arguments of calls have only members of which their schemas speak.
         answer: what an answer must be.
         sampling: how tokens are chosen.
         n: how many answers there are.
@@ -68,6 +83,7 @@ class Request:
     max_tokens: int | None = None
     max_param: str = "max_tokens"
     fits: bool = False
+    closed: bool = False
     streams: bool = False
     with_usage: bool = False
     template: dict[str, bool] = field(default_factory=dict)
@@ -77,18 +93,19 @@ class Request:
     def tools_text(self) -> Tools:
         if not self.tools:
             return Tools()
-        return Tools(exact(self.tools), exact(self.choice), self.parallel)
+        return Tools(exact(self.tools), exact(self.choice), self.parallel, self.closed)
 
 
 def read_chat(body: Any) -> Request:
     """Read the body of a chat completion."""
     fields = Fields(body)
-    fields.ignore("user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key")
+    fields.ignore("metadata", *HARMLESS)
     fields.refuse("store", "nothing is stored", False)
     fields.refuse("modalities", "only text is served", ["text"])
     fields.refuse("functions", "use tools")
     fields.refuse("function_call", "use tool_choice")
-    for name in ("audio", "prediction", "web_search_options", "reasoning_effort", "verbosity", "moderation"):
+    fields.refuse("verbosity", "it is not supported", USUAL_VERBOSITY)
+    for name in ("audio", "prediction", "web_search_options", "reasoning_effort", "moderation"):
         fields.refuse(name, "it is not supported")
     sampling = _sampling(fields)
     listed = fields.whole("top_logprobs", 0, MAX_LISTED)
@@ -124,6 +141,7 @@ def read_chat(body: Any) -> Request:
         max_param="max_tokens" if new_most is None else "max_completion_tokens",
         fits=fields.flag("fit_max_tokens"),
         template=_template(fields),
+        closed=fields.flag("close_tools"),
         streams=streams,
         with_usage=with_usage,
     )
@@ -134,7 +152,7 @@ def read_chat(body: Any) -> Request:
 def read_response(body: Any) -> Request:
     """Read the body of a response."""
     fields = Fields(body)
-    fields.ignore("user", "service_tier", "safety_identifier", "prompt_cache_key")
+    fields.ignore(*HARMLESS)
     metadata = fields.take("metadata", {})
     fields.refuse("store", "nothing is stored", False)
     fields.refuse("background", "answers are not kept", False)
@@ -146,9 +164,10 @@ def read_response(body: Any) -> Request:
     sampling = _sampling(fields)
     listed = fields.whole("top_logprobs", 0, MAX_LISTED)
     for index, name in enumerate(fields.items("include")):
-        if name != "message.output_text.logprobs":
+        if name == "message.output_text.logprobs":
+            sampling["n_alternatives"] = listed or 0
+        elif name not in ABSENT:
             raise bad(f"include[{index}] must be 'message.output_text.logprobs'", f"include[{index}]")
-        sampling["n_alternatives"] = listed or 0
     if listed and "n_alternatives" not in sampling:
         raise bad("top_logprobs needs include: ['message.output_text.logprobs']", "top_logprobs")
     instructions = fields.text("instructions")
@@ -158,7 +177,7 @@ def read_response(body: Any) -> Request:
     if text is not None:
         shown_form = text.take("format", shown_form)
         form = None if shown_form is None else Fields(shown_form, text.param("format"))
-        text.refuse("verbosity", "it is not supported")
+        text.refuse("verbosity", "it is not supported", USUAL_VERBOSITY)
         text.done()
     answer = _answer(read_format(form), fields)
     streams, options = fields.flag("stream"), fields.object("stream_options")
@@ -178,6 +197,7 @@ def read_response(body: Any) -> Request:
         max_param="max_output_tokens",
         fits=fields.flag("fit_max_tokens"),
         template=_template(fields),
+        closed=fields.flag("close_tools"),
         streams=streams,
         echo={
             "instructions": instructions,
@@ -269,8 +289,8 @@ def _template(fields: Fields) -> dict[str, bool]:
 
 
 def _checked(request: Request) -> Request:
-    if request.fits and request.answer is None and not request.tools:
-        raise bad("fit_max_tokens needs a constraint: free text can end anywhere", "fit_max_tokens")
+    if request.answer is None and not request.tools:
+        request.fits = False  # free text is complete wherever it ends; agents send the field with every request
     if request.fits and request.max_tokens is None:
         raise bad(f"fit_max_tokens needs {request.max_param}", "fit_max_tokens")
     return request

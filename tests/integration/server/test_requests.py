@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from earleymask import Vocabulary
+from earleymask.integration.server.constraints import Grammars
 from earleymask.integration.server.errors import ApiError
 from earleymask.integration.server.requests import read_chat, read_response
 
@@ -82,7 +84,6 @@ REFUSED_CHATS: list[tuple[dict[str, Any], str]] = [
     ({"tools": [{"type": "function", "function": {"name": "f", "parametres": {}}}]}, "tools"),
     ({"tool_choice": "required"}, "tool_choice"),
     ({"tool_choice": "f", "tools": [{"type": "function", "function": FUNCTION}]}, "tool_choice"),
-    ({"fit_max_tokens": True, "max_tokens": 9}, "fit_max_tokens"),
     ({"fit_max_tokens": True, "response_format": FORMAT}, "fit_max_tokens"),
 ]
 
@@ -131,6 +132,49 @@ def test_null_is_absent_and_what_asks_for_nothing_is_allowed() -> None:
     assert (
         response(store=False, background=False, previous_response_id=None, reasoning={}, truncation="disabled").n == 1
     )
+
+
+def test_fields_that_do_not_change_an_answer() -> None:
+    cache = {"prompt_cache_key": "k", "prompt_cache_retention": "24h", "prompt_cache_options": {"ttl": "30m"}}
+    assert chat(**cache, verbosity="medium", metadata={"a": "b"}).sampling == chat().sampling
+    answer = response(**cache, text={"verbosity": "medium"}, include=["reasoning.encrypted_content"])
+    assert answer.sampling == response().sampling and answer.answer is None
+    with_logprobs = response(include=["reasoning.encrypted_content", "message.output_text.logprobs"])
+    assert with_logprobs.sampling.n_alternatives == 0
+    for refused in ({"verbosity": "low"}, {"text": {"verbosity": "low"}}, {"include": ["file_search_call.results"]}):
+        with pytest.raises(ApiError):
+            (chat if "verbosity" in refused else response)(**refused)
+
+
+def test_fields_of_ours_that_agents_send_with_every_request() -> None:
+    ours = {"fit_max_tokens": True, "close_tools": True}
+    free = [chat(**ours), response(**ours)]
+    assert not any([request.fits for request in free])
+    tool = {"type": "function", "function": FUNCTION}
+    for request in (
+        chat(**ours, max_tokens=99, tools=[tool]),
+        response(**ours, max_output_tokens=99, tools=[{"type": "function", **FUNCTION}]),
+    ):
+        assert request.fits and request.tools_text().closed
+    assert not chat(tools=[tool]).tools_text().closed
+
+
+def test_tools_are_closed_on_demand() -> None:
+    """The schema of FUNCTION has no `additionalProperties`."""
+    vocabulary = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_token_id=256)
+    grammars = Grammars(vocabulary, "hermes")
+    tool = {"type": "function", "function": FUNCTION}
+    for closed, text, is_allowed in (
+        (False, '{"a": 1, "b": 2}', True),
+        (True, '{"a": 1, "b": 2}', False),
+        (True, '{"a": 1}', True),
+    ):
+        request = chat(tools=[tool], tool_choice="required", close_tools=closed)
+        matcher = grammars.matcher(request.tools_text(), request.answer)
+        assert matcher is not None
+        call = f'<tool_call>\n{{"name": "f", "arguments": {text}}}\n</tool_call>'.encode()
+        accepted = matcher.validate(list(call))
+        assert (accepted == len(call)) is is_allowed, (closed, text, accepted)
 
 
 def test_numbers_of_schemas_are_as_they_were_written() -> None:

@@ -15,9 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from integration.vllm.environment import clean_variables, make_environment
+from integration.vllm.environment import TESTS, clean_variables, make_environment
 
 HERE = Path(__file__).parent
+MODEL_FOLDER = str(TESTS / "support" / "model_folder.py")
 MODES = ("sync", "sync-ngram", "sync-draft", "async", "async-ngram", "async-draft")
 SERVERS = ("sync", "async", "in-reasoning", "mistral")
 VERSIONS = "vllm torch transformers xgrammar llguidance openai earleymask"
@@ -67,7 +68,7 @@ def main() -> int:
     logs.mkdir(parents=True, exist_ok=True)
     model = str(logs / "model")
 
-    versions = run(python, "model.py", model, *VERSIONS.split(), log=logs / "model.log")
+    versions = run(python, MODEL_FOLDER, model, *VERSIONS.split(), log=logs / "model.log")
     print(", ".join(f"{name} {version}" for name, version in versions.items()))
     found = run(python, "record.py", log=logs / "record.log")
     faults = [f"tests/integration/vllm/recorded.json: {fault}" for fault in found["faults"]]

@@ -26,8 +26,9 @@ os.environ |= {
     "VLLM_TARGET_DEVICE": "cpu",
 }
 
-from integration.vllm.cases import BAD, IN_THE_ENGINE, Case, hard_grammar, random_cases
 from integration.vllm.executor import SamplingExecutor
+
+from support.served_cases import BAD, IN_THE_ENGINE, Case, hard_grammar, random_cases
 
 SEED = 1
 N_ALIVE = 24

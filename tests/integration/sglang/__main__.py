@@ -1,0 +1,90 @@
+"""Make an environment with SGLang, run its modules and its server with earleymask, and check every answer.
+
+    python -m tests.integration.sglang --environment FOLDER
+    python -m tests.integration.sglang --python ENVIRONMENT/bin/python
+
+Prints a table of the runs, and fails if an answer is wrong, or if anything but the request in question fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from integration.sglang.environment import HERE, TESTS, clean_variables, make_environment
+
+MODES = ("overlap", "plain", "ngram", "reasoning")
+VERSIONS = "sglang torch transformers xgrammar llguidance openai earleymask"
+SECONDS = 1500  # for each program
+
+
+def run(python: str, program: Path, *arguments: str, log: Path) -> dict[str, Any]:
+    """Return the last line of a program, which is JSON. Its other output goes to a file."""
+    command = [python, "-P", str(program), *arguments]
+    with log.open("w", encoding="utf-8") as file:
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            env=clean_variables(),
+            cwd=log.parent,
+        )
+    try:
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        return {"faults": [f"{program.name} {' '.join(arguments)} ended with {done.returncode}; see {log}"]}
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.integration.sglang", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--environment", type=Path, help="a folder in which to make an environment")
+    parser.add_argument("--python", help="the interpreter of an environment that has SGLang and earleymask")
+    parser.add_argument(
+        "--logs", type=Path, default=Path("build/sglang"), help="the folder for logs and the model's files"
+    )
+    parser.add_argument("--requests", type=int, default=300, help="mixed requests for each way of serving (300)")
+    parser.add_argument("--modes", default=",".join(MODES), help="ways of serving, separated by commas (all)")
+    options = parser.parse_args()
+    if options.python is None and options.environment is None:
+        parser.error("give --python or --environment")
+    python = options.python or make_environment(options.environment)
+    logs: Path = options.logs.resolve()
+    logs.mkdir(parents=True, exist_ok=True)
+    model = str(logs / "model")
+    faults: list[str] = []
+
+    def show(name: str, found: dict[str, Any]) -> None:
+        faults.extend(f"{name}: {fault}" for fault in found.get("faults", ()))
+        print(name)
+        for what, result in found.get("results", {}).items():
+            print(f"  {what}: {result}", flush=True)
+
+    versions = run(
+        python,
+        TESTS / "support" / "model_folder.py",
+        *("--architecture", "ChanceForCausalLM", model, *VERSIONS.split()),
+        log=logs / "model.log",
+    )
+    print(", ".join(f"{name} {version}" for name, version in versions.items()))
+    show("the recorded interface", run(python, HERE / "record.py", log=logs / "record.log"))
+    show("parts", run(python, HERE / "parts.py", "--model", model, log=logs / "parts.log"))
+    for mode in filter(None, options.modes.split(",")):
+        arguments = ("--model", model, "--log", str(logs / f"{mode}.log"), "--requests", str(options.requests))
+        show(mode, run(python, HERE / "serving.py", mode, *arguments, log=logs / f"{mode}.err"))
+    for fault in faults:
+        print(f"FAULT {fault}", file=sys.stderr)
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Models that SGLang finds by SGLANG_EXTERNAL_MODEL_PACKAGE."""
