@@ -17,6 +17,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -43,6 +44,9 @@ log = logging.getLogger("earleymask.server")
 SWITCH_SECONDS = 0.0001
 """How long a thread that wants the interpreter's lock waits before it asks for it. A pass of the model takes the lock
 hundreds of times, and a grammar that is being loaded has it otherwise: Python's 5 ms would be seconds for each pass."""
+
+SECONDS_TO_TELL = 1.0
+"""Seconds for which a client of a stream may read that its time is over. After them the connection is closed."""
 
 
 def create_app(model: Any, tokenizer: Any, options: Options | None = None) -> Starlette:
@@ -71,7 +75,8 @@ class Server:
         self.engine = Engine(Decoder(model), self.vocabulary, options.slots, self.metrics)
         longest = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 1 << 20
         self.max_length = min(longest, options.max_length or longest)
-        given = self.vocabulary, tokenizer, self.style, options, self.max_length
+        n_scores = model.config.get_text_config().vocab_size
+        given = self.vocabulary, tokenizer, self.style, options, self.max_length, n_scores
         self.preparing: Prepares = GrammarProcess(*given) if options.is_apart else Threads(Preparer(*given))
         self.metrics.gauges = {
             "earleymask_running_answers": lambda: self.engine.counts()[0],
@@ -147,17 +152,23 @@ class Server:
     def _endpoint(self, name: str, shape: Any) -> Any:
         async def endpoint(request: HttpRequest) -> Response:
             began = time.perf_counter()
-            status = 500
-            try:
-                response = await self._serve(request, name, shape)
-                status = response.status_code
-                return response
-            except ApiError as error:
-                status = error.status
-                raise
-            finally:
+
+            def count(status: int) -> None:
                 self.metrics.add("earleymask_requests_total", endpoint=name, status=status)
                 self.metrics.observe("earleymask_request_seconds", time.perf_counter() - began)
+                if status == 499:
+                    self.metrics.add("earleymask_disconnects_total")
+
+            try:
+                response = await self._serve(request, name, shape)
+            except BaseException as error:
+                count(error.status if isinstance(error, ApiError) else 500)
+                raise
+            if isinstance(response, Stream):
+                response.count = count
+            else:
+                count(response.status_code)
+            return response
 
         return endpoint
 
@@ -249,22 +260,29 @@ class Server:
             await asyncio.wait_for(read(), self.options.request_seconds)
         except asyncio.TimeoutError:
             raise ApiError(408, "the body did not arrive in time", code="timeout") from None
+        except ClientDisconnect:
+            raise _gone_away() from None
         return bytes(data)
 
     def _check_key(self, http: HttpRequest) -> None:
         key = self.options.api_key
-        given = http.headers.get("authorization", "").encode()
-        if key is not None and not hmac.compare_digest(given, f"Bearer {key}".encode()):
+        given = http.headers.get("authorization", "").encode("latin-1")  # the bytes that were sent
+        if key is not None and not hmac.compare_digest(given, f"Bearer {key}".encode(errors="surrogateescape")):
             raise ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
 
 
 class Run:
-    """One request on its way: its answers, the queue of their pieces, and whether its client is still there."""
+    """One request on its way: its answers, the queue of their pieces, and whether its client is still there.
+
+    Attributes:
+        status: with what its stream has ended; None while it goes on.
+    """
 
     def __init__(self, server: Server, http: HttpRequest) -> None:
         self.server = server
         self.answers: list[Answer] = []
         self.messages: list[Message] = []
+        self.status: int | None = None
         self._queue: asyncio.Queue[tuple[int, Piece]] = asyncio.Queue()
         self._gone = asyncio.ensure_future(_disconnect(http))
         self._began = time.perf_counter()
@@ -281,6 +299,11 @@ class Run:
             message.n_reasoning(answer.text.starts) for message, answer in zip(self.messages, self.answers, strict=True)
         )
 
+    @property
+    def left(self) -> float:
+        """The seconds that the request may still take."""
+        return max(self.server.options.request_seconds - (time.perf_counter() - self._began), 0)
+
     def enter(self, n: int) -> None:
         """Count answers among those that are being served."""
         self._n_entered += n
@@ -293,16 +316,14 @@ class Run:
     async def within(self, work: Any) -> Any:
         """Return the result of something that is waited for while the client is there and the time is not over."""
         task = asyncio.ensure_future(work)
-        left = self.server.options.request_seconds - (time.perf_counter() - self._began)
         try:
-            await asyncio.wait([task, self._gone], timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([task, self._gone], timeout=self.left, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
         finally:
             task.cancel()
         if self._gone.done():
-            self.server.metrics.add("earleymask_disconnects_total")
-            raise ApiError(499, "the client has gone away", code="disconnected")
+            raise _gone_away()
         raise ApiError(408, f"the request took more than {self.server.options.request_seconds:g} s", code="timeout")
 
     async def pieces(self) -> AsyncIterator[tuple[int, Piece]]:
@@ -335,42 +356,74 @@ class Run:
                     yield line
             for line in shaped.end(n_prompt, self.n_tokens, self.n_reasoning):
                 yield line
+            self.status = 200
         except ApiError as error:
+            self.status = error.status
             for line in shaped.fail(error):
                 yield line
         except Exception as error:
             log.exception("a stream failed")
+            self.status = 500
             for line in shaped.fail(ours(error)):
                 yield line
 
-    def close(self) -> None:
-        """Free the slots of answers that are not complete, and stop looking after the client."""
+    def free(self) -> None:
+        """Free the slots and the places in the queue of answers that are not complete."""
         for answer in self.answers:
             self.server.engine.cancel(answer)
-        self._gone.cancel()
         self.server._n_open -= self._n_entered
         self._n_entered = 0
 
+    def close(self) -> None:
+        """Free what the answers have, and stop looking after the client."""
+        self.free()
+        self._gone.cancel()
+
 
 class Stream(StreamingResponse):
-    """A stream of events whose run is closed however it ends, also before its first event."""
+    """A stream of events whose run is closed however it ends, also before its first event.
+
+    When its time is over, its slots are free, also if its client reads nothing: then no event can be sent, so that the
+    run alone would wait for the client.
+
+    Attributes:
+        count: is called with the status at the end.
+    """
 
     def __init__(self, run: Run, lines: AsyncIterator[str]) -> None:
         headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
         super().__init__(lines, media_type="text/event-stream", headers=headers)
         self._run = run
+        self.count: Callable[[int], None] = lambda status: None
 
     async def __call__(self, *arguments: Any) -> None:
+        sending = asyncio.ensure_future(super().__call__(*arguments))
+        is_over = False
         try:
-            await super().__call__(*arguments)
+            await asyncio.wait([sending], timeout=self._run.left)
+            if not sending.done():
+                is_over = True
+                self._run.free()
+                await asyncio.wait([sending], timeout=SECONDS_TO_TELL)
+            if sending.done():
+                with suppress(ClientDisconnect):
+                    sending.result()
+            else:
+                log.warning("a client did not read its stream in time")
         finally:
+            sending.cancel()
             self._run.close()
+            self.count(self._run.status or (408 if is_over else 499))
 
 
 async def _disconnect(http: HttpRequest) -> None:
     """Return when the client has gone away."""
     while (await http.receive())["type"] != "http.disconnect":
         pass
+
+
+def _gone_away() -> ApiError:
+    return ApiError(499, "the client has gone away", code="disconnected")
 
 
 def _close_masks(loading: asyncio.Future[Prepared]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...grammar.tools.definitions import INPUT
 from .errors import ApiError, bad
-from .fields import Fields, shown
+from .fields import Fields, check, shown
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -113,6 +113,7 @@ def _call(call_id: str | None, fields: Fields, argument: str) -> Message:
             arguments = None
         if not isinstance(arguments, dict):
             raise bad(f"{fields.param(argument)} must be the JSON text of an object", fields.param(argument))
+        check(arguments, fields.param(argument), fields.param(argument))
     return {"type": "function", "id": call_id or "", "function": {"name": name, "arguments": arguments}}
 
 

@@ -21,8 +21,8 @@ class ApiError(Exception):
     def __init__(self, status: int, message: str, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.message = message
-        self.param = param
+        self.message = _writable(message)
+        self.param = param and _writable(param)
         self.code = code
 
     def __reduce__(self) -> Any:
@@ -36,6 +36,11 @@ class ApiError(Exception):
 
     def body(self) -> dict[str, Any]:
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
+
+
+def _writable(text: str) -> str:
+    """Return a text with lone surrogates escaped, which no answer could have."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def bad(message: str, param: str | None = None, code: str | None = "invalid_value") -> ApiError:

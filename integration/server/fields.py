@@ -12,6 +12,10 @@ from .errors import ApiError, bad
 MAX_SHOWN = 60
 """The most characters of a value that a message shows."""
 
+MAX_DEPTH = 400
+"""Values are nested at most so deeply. Of the 1,000 calls within one another that Python allows, `pickle` takes two for
+each."""
+
 
 class Fields:
     """The members of an object of the body. A member that is null counts as absent, as in OpenAI's API.
@@ -113,6 +117,35 @@ class Fields:
         if value is not default and not isinstance(value, kind):
             raise self.wrong(name, wanted, value)
         return value
+
+
+def check(value: Any, place: str, param: str | None) -> None:
+    """Refuse a value that was read as JSON if it cannot be written as UTF-8, or is nested too deeply.
+
+    Args:
+        value: what was read.
+        place: what a message calls it.
+        param: the field of the body in which it stands, if it is not the body itself.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                below += each.keys()
+                below += each.values()
+            elif isinstance(each, list):
+                below += each
+            elif isinstance(each, str) and not each.isascii():
+                try:
+                    each.encode()
+                except UnicodeEncodeError:
+                    message = f"{place} has a lone surrogate, which is no character, in {shown(each)}"
+                    raise bad(message, param, "invalid_json") from None
+        if not below:
+            return
+        level = below
+    raise bad(f"{place} is nested more than {MAX_DEPTH} deep", param, "invalid_json")
 
 
 def texts(values: Iterable[Any], param: str) -> tuple[str, ...]:

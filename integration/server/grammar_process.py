@@ -22,6 +22,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -279,8 +280,15 @@ class Served:
             answer = number, None, work(*given)
         except ApiError as error:
             answer = number, error, None
-        try:
-            with self._locks[id(pipe)]:
-                pipe.send(answer)
-        except OSError:
-            pass  # the server has ended
+        with suppress(OSError):  # the server has ended
+            try:
+                self._send(pipe, answer)
+            except OSError:
+                raise
+            except Exception as error:
+                log.exception("an answer cannot be sent")
+                self._send(pipe, (number, ours(error), None))
+
+    def _send(self, pipe: Connection, answer: tuple[int, ApiError | None, Any]) -> None:
+        with self._locks[id(pipe)]:
+            pipe.send(answer)  # what cannot be pickled raises an error before anything is sent

@@ -11,7 +11,7 @@ BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 """Upper bounds of the buckets, in seconds. A step takes less than the first ones, a long answer more than the last."""
 
 HELP = {
-    "earleymask_requests_total": "Requests that were answered, by endpoint and HTTP status.",
+    "earleymask_requests_total": "Requests that have ended, by endpoint and status: for a failed stream, its error's.",
     "earleymask_finished_total": "Answers that ended, by the reason.",
     "earleymask_disconnects_total": "Requests whose client went away before the answer was complete.",
     "earleymask_prompt_tokens_total": "Tokens of prompts.",

@@ -35,7 +35,6 @@ class Message:
         entries: log probabilities of the tokens of the content before the first call.
         new_entries: those of the last piece.
         finish: why it ended, in the words of chat completions; None while it goes on.
-        n_tokens: how many tokens it has.
     """
 
     def __init__(self, request: Request, style: Style, reasoning: Reasoning | None = None) -> None:
@@ -49,9 +48,11 @@ class Message:
         self.entries: list[dict[str, Any]] = []
         self.finish: str | None = None
         self._custom = {_name(tool) for tool in request.tools if tool["type"] == "custom"}
-        self._parser = Parser(style, tools=request.tools, reasoning=None) if request.tools else None
+        # Without calls, the text is the answer whatever it looks like, but for the frame that some styles have.
+        has_parts = request.mode != "none" or (request.answer is None and style.layout != "free")
+        self._parser = Parser(style, tools=request.tools, reasoning=None) if request.tools and has_parts else None
         # If a message is calls or an answer of a schema, its first character says which: see `Grammars`.
-        self._may_be_plain = self._parser is not None and request.answer is not None
+        self._may_be_plain = request.mode == "auto" and request.answer is not None
         self._call = style.triggers[0].lstrip()[:1]
         self._held = ""
 
@@ -68,7 +69,9 @@ class Message:
         else:
             for event in self._splitter.feed(piece.text, piece.finish is not None):
                 events += [event] if event.kind == "reasoning" else self._events(event.text)
-        if piece.finish is not None and self._parser is not None:
+        if piece.finish is not None and self._held:  # white space, of which this is not known
+            events.append(Event("content", self._held))
+        elif piece.finish is not None and self._parser is not None:
             events += self._parser.finish()
         for event in events:
             self._note(event)
@@ -91,6 +94,8 @@ class Message:
             self.new_entries = []
             return
         end = start + (len(self.content) if self._n_content is None else self._n_content)
+        if piece.finish is not None and self._n_content is None:
+            end = max([end, *[at + 1 for at, _ in self._waiting]])  # at its end may be tokens without text
         self.new_entries = [entry for at, entry in self._waiting if start <= at < end]
         self._waiting = [each for each in self._waiting if each[0] >= end]
         self.entries += self.new_entries

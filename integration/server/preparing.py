@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from ...bitmask import allocate_bitmask
 from ...earley import Matcher
-from ...errors import EarleymaskError, LimitError
+from ...errors import EarleymaskError, LimitError, excluded_mask
 from ...grammar.tools.style import Style
 from ...prepare import prepare
 from ...trie import Vocabulary
 from .constraints import Grammars
 from .conversation import Prompts, shown_tools
 from .errors import ApiError, bad, of_grammar, ours
+from .fields import check
 from .options import Options
 from .requests import Request, read_chat, read_response
 from .thinking import Reasoning, reasoning_after
@@ -105,15 +106,23 @@ class Preparer:
         style: in which calls are written.
         options: of the server.
         max_length: the most tokens of a prompt and its answer.
+        n_scores: how many scores the model gives for a token. A tokenizer may have ids beyond; None: it has none.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, tokenizer: Any, style: str | Style, options: Options, max_length: int
+        self,
+        vocabulary: Vocabulary,
+        tokenizer: Any,
+        style: str | Style,
+        options: Options,
+        max_length: int,
+        n_scores: int | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.prompts = Prompts(tokenizer)
         self.options = options
         self.max_length = max_length
+        self.n_scores = vocabulary.size if n_scores is None else min(n_scores, vocabulary.size)
         self.grammars = Grammars(vocabulary, style, options.limits)
 
     def warm_up(self) -> None:
@@ -125,6 +134,8 @@ class Preparer:
             return self._prepared(body, endpoint)
         except ApiError:
             raise
+        except RecursionError:
+            raise bad("the body is nested too deeply", None, "invalid_json") from None
         except Exception as error:
             log.exception("a request could not be read")
             raise ours(error) from None
@@ -133,8 +144,8 @@ class Preparer:
         request = READERS[endpoint](read_json(body))
         check_model(request.model, self.options.name)
         for token, _ in request.sampling.bias:
-            if token >= self.vocabulary.size:
-                raise bad(f"logit_bias: there is no token {token}", "logit_bias")
+            if token >= self.n_scores:
+                raise bad(f"logit_bias: the model has no score for a token {token}", "logit_bias")
         if (
             request.tools
             and request.sampling.n_alternatives is not None
@@ -159,7 +170,13 @@ class Preparer:
                 message = f"an answer that the constraint allows may need {needed} tokens, and {left} are allowed"
                 raise bad(message, request.max_param, "budget_too_small")
         seconds = time.perf_counter() - began
-        masks = [None if matcher is None else Matching(matcher.fork(), self.vocabulary) for _ in range(request.n)]
+        try:
+            masks = [
+                None if matcher is None else Matching(matcher.fork(), self.vocabulary, self.n_scores)
+                for _ in range(request.n)
+            ]
+        except EarleymaskError as error:
+            raise of_grammar(error, "n") from None
         return Prepared(request, prompt, reasoning, masks, seconds)
 
     def left(self, request: Request, n_prompt: int) -> int:
@@ -175,11 +192,14 @@ class Preparer:
 class Matching:
     """The position of one answer in its grammar, and the processor time that its masks have taken."""
 
-    def __init__(self, matcher: Matcher, vocabulary: Vocabulary) -> None:
+    def __init__(self, matcher: Matcher, vocabulary: Vocabulary, n_scores: int) -> None:
         self.matcher = matcher
         self.eos_token_ids = frozenset(matcher.eos_token_ids)
         self.is_closed = False
         self._row = allocate_bitmask(1, vocabulary)[0]
+        within = np.zeros(32 * len(self._row), np.uint8)
+        within[:n_scores] = 1
+        self._within = np.packbits(within, bitorder="little").view("<i4")  # the ids that have scores
         self._seconds = 0.0
         self._n_tokens = 0
 
@@ -207,6 +227,8 @@ class Matching:
             raise LimitError(f"the masks of {self._n_tokens} tokens took {self._seconds:.1f} s; simplify the grammar")
         if not self._row.any():
             raise EarleymaskError("the model's vocabulary has no token for what the grammar demands here")
+        if not (self._row & self._within).any():
+            raise excluded_mask(f"token {self._n_tokens + 1} of the answer")
         return self._row
 
     def close(self) -> None:
@@ -278,14 +300,21 @@ def check_model(name: str, known: str) -> None:
 
 
 def read_json(data: bytes) -> Any:
-    """Return the value of a JSON text; numbers with a fraction or an exponent as decimals, which lose nothing."""
+    """Return the value of a JSON text; numbers with a fraction or an exponent as decimals, which lose nothing.
+
+    Raises ApiError if it is malformed, nested too deeply, or has a string that is no text.
+    """
 
     def refused(name: str) -> Any:
         raise ValueError(f"{name} is no JSON")
 
     try:
-        return json.loads(data, parse_float=Decimal, parse_constant=refused)
+        found = json.loads(data, parse_float=Decimal, parse_constant=refused)
     except RecursionError:
         raise bad("the body is nested too deeply", None, "invalid_json") from None
+    except ArithmeticError:
+        raise bad("the body has a number whose exponent is too large", None, "invalid_json") from None
     except ValueError as error:  # malformed, no UTF-8, or an integer of thousands of digits
         raise bad(f"the body is no JSON: {error}", None, "invalid_json") from None
+    check(found, "the body", None)
+    return found

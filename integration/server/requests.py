@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from ...errors import GrammarError
-from ...grammar.tools.definitions import read_tools
+from ...grammar.tools.definitions import read_choice, read_tools
 from . import conversation
 from .constraints import Constraint, Tools, exact, read_format, read_structured
 from .errors import bad
-from .fields import Fields, texts
+from .fields import Fields, shown, texts
 from .sampling import Sampling
 
 MAX_N = 128
+MAX_ID_DIGITS = 19
 MAX_STOPS = 16
 MAX_STOP_CHARACTERS = 1_000
 MAX_LISTED = 20
@@ -66,6 +68,7 @@ class Request:
         with_usage: whether a stream of chat completions has a last chunk with the usage.
         template: what the chat template is told beside the messages.
         echo: what a response repeats of its request.
+        mode: which calls an answer may have: "none", "auto", "required", or "named" for one tool.
     """
 
     model: str
@@ -85,6 +88,7 @@ class Request:
     with_usage: bool = False
     template: dict[str, bool] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
+    mode: str = "none"
 
     def tools_text(self) -> Tools:
         if not self.tools:
@@ -195,20 +199,18 @@ def read_response(body: Any) -> Request:
         template=_template(fields),
         closed=fields.flag("close_tools"),
         streams=streams,
-        echo=_plain(
-            {
-                "instructions": instructions,
-                "max_output_tokens": most,
-                "metadata": metadata,
-                "parallel_tool_calls": tools["parallel"],
-                "temperature": sampling["temperature"],
-                "text": {"format": shown_form},
-                "tool_choice": tools["choice"],
-                "tools": tools["tools"],
-                "top_logprobs": listed or 0,
-                "top_p": sampling["top_p"],
-            }
-        ),
+        echo={
+            "instructions": instructions,
+            "max_output_tokens": most,
+            "metadata": _plain(metadata, "metadata"),
+            "parallel_tool_calls": tools["parallel"],
+            "temperature": sampling["temperature"],
+            "text": {"format": _plain(shown_form, "text.format")},
+            "tool_choice": _plain(tools["choice"], "tool_choice"),
+            "tools": _plain(tools["tools"], "tools"),
+            "top_logprobs": listed or 0,
+            "top_p": sampling["top_p"],
+        },
     )
     fields.done(HINTS)
     return _checked(request)
@@ -228,7 +230,9 @@ def _bias(fields: Fields | None) -> tuple[tuple[int, float], ...]:
     found = []
     for name in list(fields.names()):
         if not (name.isascii() and name.isdigit()):
-            raise bad(f"{fields.param(name)}: the keys are token ids", fields.param(name))
+            raise bad(f"{shown(fields.param(name))}: the keys are token ids", fields.param(name))
+        if len(name) > MAX_ID_DIGITS or (len(name) > 1 and name[0] == "0"):
+            raise bad(f"{shown(fields.param(name))}: no token id is written so", fields.param(name))
         found.append((int(name), fields.number(name, 0.0, -100.0, 100.0)))
     return tuple(found)
 
@@ -259,11 +263,16 @@ def _tools(fields: Fields) -> dict[str, Any]:
     for index, definition in enumerate(tools):
         if not isinstance(definition, dict) or definition.get("type") not in ("function", "custom"):
             raise bad("only tools of type 'function' and 'custom' are served", f"tools[{index}].type")
+    _plain(tools, "tools")  # a template shows them to the model
     try:
-        read_tools(tools)
+        known = read_tools(tools)
     except GrammarError as error:
         raise bad(str(error), "tools", "invalid_grammar") from None
-    return {"tools": tools, "choice": "auto" if choice is None else choice, "parallel": parallel}
+    try:
+        mode = read_choice(choice, known).mode if tools else "none"
+    except GrammarError as error:
+        raise bad(str(error), "tool_choice", "invalid_grammar") from None
+    return {"tools": tools, "choice": "auto" if choice is None else choice, "parallel": parallel, "mode": mode}
 
 
 def _template(fields: Fields) -> dict[str, bool]:
@@ -287,6 +296,13 @@ def _checked(request: Request) -> Request:
     return request
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of the body with floats for decimals."""
-    return json.loads(exact(value))
+def _plain(value: Any, param: str) -> Any:
+    """Return a value of the body with floats for decimals. It is refused if one would be infinite."""
+
+    def number(text: str) -> float:
+        found = float(text)
+        if not isfinite(found):
+            raise bad(f"{param}: the number {text[:40]} is too large to be shown", param)
+        return found
+
+    return json.loads(exact(value), parse_float=number)

@@ -1,8 +1,8 @@
 """How a row chooses its next token: each row of a batch in its own way, whatever the others do.
 
-Log probabilities are those of the model among the tokens that the grammar allows, at temperature 1. `temperature` and
-`top_p` change the choice alone. A seed gives a row its own stream of random numbers, so that its choices do not depend
-on which rows are in the batch; only the rounding of the model's scores may.
+Log probabilities are those of the model among the tokens that the grammar allows, with biases and penalties, at
+temperature 1. `temperature` and `top_p` change the choice alone. A seed gives a row its own stream of random numbers,
+so that its choices do not depend on which rows are in the batch; only the rounding of the model's scores may.
 """
 
 from __future__ import annotations

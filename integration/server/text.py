@@ -37,6 +37,7 @@ class Text:
         self.names = names
         self.has_names = has_names
         self.is_stopped = False
+        self._is_finished = False
         self.starts: list[int] = []
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
@@ -56,13 +57,14 @@ class Text:
 
     def take(self) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
         """Return the text that has become certain, and the entries of the tokens that begin in it, each with the
-        character at which its token begins."""
+        character at which its token begins. Tokens without text at the end of the answer come with the last text."""
         n = len(self._held)
         if not self.is_stopped:
             n -= max((_overlap(self._held, stop) for stop in self.stop), default=0)
         piece, self._held = self._held[:n], self._held[n:]
         self._n_given += n
-        entries = [each for each in self._entries if each[0] < self._n_given]
+        is_whole = self._is_finished and not self.is_stopped
+        entries = [each for each in self._entries if is_whole or each[0] < self._n_given]
         self._entries = self._entries[len(entries) :]
         return piece, entries
 
@@ -71,6 +73,7 @@ class Text:
         if not self.is_stopped:
             self._read(self._decoder.decode(b"", final=True))
             self.stop = ()
+        self._is_finished = True
 
     def _read(self, text: str) -> None:
         self._n_read += len(text)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from multiprocessing import Pipe
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ httpx = pytest.importorskip("httpx")
 
 from earleymask.integration.server.app import create_app  # noqa: E402
 from earleymask.integration.server.errors import ApiError  # noqa: E402
+from earleymask.integration.server.fields import MAX_DEPTH  # noqa: E402
 from earleymask.integration.server.grammar_process import Asker, Served  # noqa: E402
 from earleymask.integration.server.options import Options  # noqa: E402
 from earleymask.integration.server.preparing import Preparer  # noqa: E402
@@ -164,3 +166,30 @@ def test_nothing_is_left_behind() -> None:
     served.workers.close()
     for thread in threads:
         thread.join()
+
+
+def test_what_is_nested_as_deeply_as_may_be_comes_back(servers: Servers) -> None:
+    deep = "[" * (MAX_DEPTH - 2) + "]" * (MAX_DEPTH - 2)  # within the members of the body and beside their names
+    text = '{"model": "m", "max_output_tokens": 4, "input": "hi", "metadata": {"a": %s}}'
+    url, headers = f"{servers.addresses[1]}/v1/responses", {"content-type": "application/json"}
+    found = httpx.post(url, content=text % deep, headers=headers, timeout=PATIENCE)
+    assert found.status_code == 200 and found.json()["metadata"] == {"a": json.loads(deep)}
+    found = httpx.post(url, content=text % f"[{deep}]", headers=headers, timeout=PATIENCE)
+    assert found.status_code == 400 and f"more than {MAX_DEPTH} deep" in found.text
+
+
+def test_an_answer_that_cannot_be_sent_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing would come back otherwise, and the request would wait until its time is over."""
+    mine, theirs = Pipe()
+    preparer: Any = SimpleNamespace(options=Options())
+    served = Served(preparer, theirs, theirs)
+    deep: list[Any] = []
+    for _ in range(2000):
+        deep = [deep]
+    served._answer(theirs, 7, lambda: deep)
+    assert mine.poll(PATIENCE)
+    number, error, found = mine.recv()
+    assert (number, error.status, found) == (7, 500, None) and "cannot be sent" in caplog.text
+    served.workers.close()
+    for pipe in (mine, theirs):
+        pipe.close()

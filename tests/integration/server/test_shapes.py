@@ -148,3 +148,58 @@ def test_a_message_is_calls_or_an_answer(text: str, content: str, n_calls: int) 
         for piece in cuts(random.Random(seed), text, "stop"):
             message.add(piece)
         assert (message.content, len(message.calls)) == (content, n_calls)
+
+
+LOOKS_LIKE_CALLS = [
+    ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
+    ("llama", '{"name": "Ada", "parameters": {"n": 1}}'),
+    ("mistral", '[TOOL_CALLS]f{"a": 1}'),
+    ("harmony", '<|channel|>commentary to=functions.f<|message|>{"a": 1}<|call|>'),
+]
+
+
+def cut_message(text: str, style: str, seed: int, finish: Finish = "stop", **fields: Any) -> Message:
+    """Return the message of a text that arrives in pieces."""
+    messages = [{"role": "user", "content": ""}]
+    request = read_chat({"model": "m", "messages": messages, "tools": CHAT[:1], **fields})
+    message = Message(request, tools.find_style(style))
+    for piece in cuts(random.Random(seed), text, finish):
+        message.add(piece)
+    return message
+
+
+@pytest.mark.parametrize(("style", "text"), LOOKS_LIKE_CALLS)
+def test_without_calls_an_answer_may_look_like_one(style: str, text: str) -> None:
+    for seed in range(20):
+        for answer in ({"structured_outputs": {"choice": [text]}}, {"response_format": SCHEMA}):
+            message = cut_message(text, style, seed, tool_choice="none", **answer)
+            assert (message.content, message.calls, message.finish) == (text, [], "stop")
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "f"}}])
+@pytest.mark.parametrize("style", ["hermes", "llama", "harmony", "another harmony", "mistral", "command_a"])
+def test_with_a_call_demanded_an_answers_schema_changes_nothing(style: str, choice: Any) -> None:
+    if style == "another harmony":  # which does not begin as the style's other calls do
+        style, text = "harmony", ' to=functions.f<|channel|>commentary json<|message|>{"a": 1}<|call|>'
+    else:
+        text = tools.render([tools.ToolCall("f", {"a": 1})], style)
+    for seed in range(20):
+        message = cut_message(text, style, seed, tool_choice=choice, response_format=SCHEMA)
+        assert message.content == "" and message.finish == "tool_calls"
+        assert [(call.name, json.loads(call.text)) for call in message.calls] == [("f", {"a": 1})]
+
+
+def test_in_a_style_with_frames_an_answer_without_calls_is_what_they_hold() -> None:
+    for choice in ("none", "auto"):
+        message = cut_message("<|channel|>final<|message|>Hello.<|return|>", "harmony", 0, tool_choice=choice)
+        assert (message.content, message.calls) == ("Hello.", [])
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_white_space_before_what_tells_a_call_from_an_answer(finish: Finish) -> None:
+    for seed in range(10):
+        message = cut_message(" \n ", "hermes", seed, finish, response_format=SCHEMA)
+        assert (message.content, message.finish) == (" \n ", finish)
+        message = cut_message(f' \n {{"b": 1}}{F}', "hermes", seed, finish, response_format=SCHEMA)
+        assert (message.content, message.calls) == (f' \n {{"b": 1}}{F}', [])
+        assert [call.name for call in cut_message(f"\n{F}", "hermes", seed, response_format=SCHEMA).calls] == ["f"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -64,6 +67,15 @@ class Served:
             time.sleep(0.01)
         return False
 
+    def counted(self, status: int) -> int:
+        """Return how many chat completions have ended with a status."""
+        key = ("earleymask_requests_total", f'endpoint="chat",status="{status}"')
+        return int(self.server.metrics._counters.get(key, 0))
+
+    def n_timed(self) -> int:
+        """Return how many times of requests have been observed."""
+        return sum(self.server.metrics._buckets.get("earleymask_request_seconds", []))
+
     def answers(self) -> bool:
         found = self.post(SHORT)
         return found.status_code == 200 and found.json()["choices"][0]["message"]["content"] == "abbbc"
@@ -90,7 +102,19 @@ def served() -> Iterator[Served]:
     tokenizer = tokenizer_with_template()
     options = Options(name="m", slots=2, queue=3, api_key="key", body_bytes=100_000, request_seconds=PATIENCE)
     app = create_app(tiny_llama(tokenizer), tokenizer, options)
-    with serving(app) as address, pytest.MonkeyPatch.context() as patch:
+
+    async def stallable(scope: Any, receive: Any, send: Any) -> None:
+        """Let a client read nothing after the head of its answer, if it says so: its buffers are full."""
+
+        async def stalls(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                await asyncio.Event().wait()
+            await send(message)
+
+        is_stalled = (b"x-stalls", b"1") in scope.get("headers", ())
+        await app(scope, receive, stalls if is_stalled else send)
+
+    with serving(stallable) as address, pytest.MonkeyPatch.context() as patch:
         post, stream = httpx.post, httpx.stream
         headers = {"authorization": "Bearer key"}
         patch.setattr(httpx, "post", lambda *given, **options: post(*given, **{"headers": headers, **options}))
@@ -260,3 +284,195 @@ def test_a_request_that_takes_too_long(served: Served) -> None:
     finally:
         object.__setattr__(options, "request_seconds", PATIENCE)
     assert served.is_idle() and served.answers()
+
+
+@pytest.fixture
+def hurried(served: Served) -> Iterator[Served]:
+    """A server that gives a request a fifth of a second."""
+    options = served.server.options
+    object.__setattr__(options, "request_seconds", 0.2)
+    try:
+        yield served
+    finally:
+        object.__setattr__(options, "request_seconds", PATIENCE)
+
+
+def test_a_stream_that_nobody_reads_ends_in_time(hurried: Served) -> None:
+    before = hurried.counted(408), hurried.n_timed()
+    headers = {"authorization": "Bearer key", "x-stalls": "1"}
+    path, body = f"{hurried.address}/v1/chat/completions", {**ENDLESS, "stream": True}
+    with httpx.stream("POST", path, json=body, headers=headers, timeout=PATIENCE) as response:
+        assert response.status_code == 200
+        assert hurried.is_idle()  # while the connection is open
+        with pytest.raises(httpx.RemoteProtocolError):
+            response.read()
+    assert (hurried.counted(408), hurried.n_timed()) == (before[0] + 1, before[1] + 1)
+
+
+def test_a_stream_that_is_read_says_that_its_time_is_over(hurried: Served) -> None:
+    before = hurried.counted(408), hurried.counted(200), hurried.n_timed()
+    with hurried.stream(ENDLESS) as response:
+        lines = [line for line in response.iter_lines() if line]
+    assert json.loads(lines[-1].removeprefix("data: "))["error"]["code"] == "timeout"
+    assert hurried.is_idle()
+    assert (hurried.counted(408), hurried.counted(200), hurried.n_timed()) == (before[0] + 1, before[1], before[2] + 1)
+
+
+def test_the_time_of_a_stream_is_that_to_its_end(served: Served) -> None:
+    sums = served.server.metrics._sums
+    assert served.is_idle()
+    before, n_before, left = sums["earleymask_request_seconds"], served.n_timed(), served.counted(499)
+    began = time.perf_counter()
+    with served.stream({**ENDLESS, "max_tokens": 200}) as response:
+        lines = response.iter_lines()
+        next(lines)
+        begun = time.perf_counter() - began
+        assert served.n_timed() == n_before  # it goes on
+        assert list(lines)[-2:-1] == ["data: [DONE]"]
+    assert served.is_idle() and served.n_timed() == n_before + 1
+    assert sums["earleymask_request_seconds"] - before > begun / 2
+    with served.stream(ENDLESS) as response:
+        left_lines = response.iter_lines()
+        next(left_lines)
+    assert served.is_idle() and served.counted(499) == left + 1
+
+
+def test_a_client_that_leaves_while_it_sends(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    before = served.counted(499), served.counted(500)
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer key\r\n"
+    with caplog.at_level(logging.ERROR):
+        with socket.create_connection(("127.0.0.1", int(served.address.rpartition(":")[2]))) as connection:
+            connection.sendall(head + b"content-type: application/json\r\ncontent-length: 1000\r\n\r\n{")
+            time.sleep(0.2)  # so that its body is being read
+        end = time.monotonic() + PATIENCE
+        while (served.counted(499), served.counted(500)) == before and time.monotonic() < end:
+            time.sleep(0.01)
+    assert (served.counted(499), served.counted(500)) == (before[0] + 1, before[1])
+    assert not caplog.records
+
+
+def test_a_key_that_is_not_ascii(served: Served) -> None:
+    for key, given in (("schlüssel", "schlüssel".encode()), ("\udcff", b"\xff")):  # the second from a variable
+        object.__setattr__(served.server.options, "api_key", key)
+        try:
+            path = f"{served.address}/v1/models"
+            assert httpx.get(path, headers={"authorization": b"Bearer " + given}).status_code == 200
+            assert httpx.get(path, headers={"authorization": "Bearer schlüssel".encode("latin-1")}).status_code == 401
+        finally:
+            object.__setattr__(served.server.options, "api_key", "key")
+
+
+TOOL = '"tools": [{"type": "function", "function": {"name": "f", "parameters": '
+FLAT_TOOL = '"tools": [{"type": "function", "name": "f", "parameters": '
+ODD_CHATS = [
+    ('"temperature": 1e9999999999999999999', None),
+    ('"metadata": {"a": 1e9999999999999999999}', None),
+    (TOOL + '{"maximum": 1e400}}}]', "tools"),
+    (r'"messages": [{"role": "user", "content": "\ud800"}]', None),
+    (r'"\ud800": 1', None),
+    (r'"logit_bias": {"\ud800": 1}', None),
+    ('"logit_bias": {"' + "1" * 5000 + '": 1}', "logit_bias." + "1" * 5000),
+    (r'"stop": "a\udfff"', None),
+    (r'"tools": [{"type": "function", "function": {"name": "\ud800"}}]', None),
+    (r'"tools": [{"type": "function", "function": {"name": "f", "description": "\ud800"}}]', None),
+    (
+        r'"messages": [{"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": '
+        r'{"name": "f", "arguments": "{\"a\": \"\\ud800\"}"}}]}]',
+        "messages[0].tool_calls[0].function.arguments",
+    ),
+    (r'"structured_outputs": {"json": "{\"enum\": [1], \"\\ud800\": [], \"required\": 5}"}', "structured_outputs.json"),
+    ('"metadata": {"a": ' + "[" * 980 + "]" * 980 + "}", None),
+    (TOOL + '{"not":' * 970 + "{}" + "}" * 970 + "}}]", None),
+]
+ODD_RESPONSES = [
+    ('"metadata": {"a": 1e400}', "metadata"),
+    ('"metadata": {"a": -1e400}, "stream": true', "metadata"),
+    (FLAT_TOOL + '{"type": "object", "properties": {"a": {"maximum": 1e400}}}}], "tool_choice": "none"', "tools"),
+    ('"text": {"format": {"type": "json_schema", "name": "a", "schema": {"maximum": 1e400}}}', "text.format"),
+    (r'"metadata": {"a": "\ud800"}', None),
+    (r'"metadata": {"\ud800": "a"}, "stream": true', None),
+    ('"metadata": {"a": ' + "[" * 980 + "]" * 980 + "}", None),
+]
+
+
+def sent(served: Served, path: str, text: str) -> Any:
+    headers = {"authorization": "Bearer key", "content-type": "application/json"}
+    return httpx.post(f"{served.address}/v1/{path}", content=text.encode(), headers=headers, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(("odd", "param"), ODD_CHATS, ids=[odd[:60] for odd, _ in ODD_CHATS])
+def test_chats_that_cannot_be_shown_or_sent_back(served: Served, odd: str, param: str | None) -> None:
+    head = '{"model": "m", "max_tokens": 4, "messages": [{"role": "user", "content": "hi"}], '
+    found = sent(served, "chat/completions", head + odd + "}")
+    assert found.status_code == 400 and found.json()["error"]["param"] == param
+
+
+@pytest.mark.parametrize(("odd", "param"), ODD_RESPONSES, ids=[odd[:60] for odd, _ in ODD_RESPONSES])
+def test_responses_that_cannot_be_shown_or_sent_back(served: Served, odd: str, param: str | None) -> None:
+    found = sent(served, "responses", '{"model": "m", "max_output_tokens": 4, "input": "hi", ' + odd + "}")
+    assert found.status_code == 400 and found.json()["error"]["param"] == param
+
+
+def test_what_is_deep_but_not_too_deep_comes_back(served: Served) -> None:
+    deep = "[" * 399 + "]" * 399
+    found = sent(served, "responses", '{"model": "m", "max_output_tokens": 4, "input": "hi", "metadata": ' + deep + "}")
+    assert found.status_code == 200 and found.json()["metadata"] == json.loads(deep)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["threads", "process"])
+def narrow(request: pytest.FixtureRequest) -> Iterator[Served]:
+    """A server whose tokenizer has tokens that its model gives no scores."""
+    tokenizer = tokenizer_with_template()
+    model = tiny_llama(tokenizer)
+    tokenizer.add_tokens(["<word>"])
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|call|>"]})
+    assert len(tokenizer) == model.config.vocab_size + 2
+    app = create_app(model, tokenizer, Options(name="m", slots=2, queue=3, is_apart=request.param))
+    with serving(app) as address:
+        yield Served(address, app)
+
+
+def test_tokens_beyond_the_scores_of_the_model(narrow: Served) -> None:
+    n_scores = narrow.model.config.vocab_size
+    for token in (n_scores, n_scores + 1, n_scores + 2):
+        found = narrow.post({**SHORT, "logit_bias": {str(token): 5}})
+        assert (found.status_code, found.json()["error"]["param"]) == (400, "logit_bias")
+    assert narrow.post({**SHORT, "logit_bias": {str(n_scores - 1): 5}}).status_code == 200
+    others: list[Any] = []
+    thread = threading.Thread(target=lambda: others.append(narrow.post({**ENDLESS, "max_tokens": 100})))
+    thread.start()
+    for text in ('start: <|call|> "b"', 'start: "a" <|call|> "b"'):
+        found = narrow.post({**SHORT, "structured_outputs": {"grammar": text}})
+        assert found.status_code == 400 and found.json()["error"]["code"] == "cannot_be_enforced"
+        assert "beyond the scores" in found.json()["error"]["message"]
+    found = narrow.post({**SHORT, "structured_outputs": {"choice": ["<word>"]}})  # letters spell it, too
+    assert found.json()["choices"][0]["message"]["content"] == "<word>"
+    thread.join()
+    assert others[0].json()["usage"]["completion_tokens"] == 100
+    assert narrow.is_idle() and narrow.answers()
+
+
+def test_a_grammar_whose_position_cannot_be_copied(served: Served) -> None:
+    """`Matcher.fork` counts the memory of all forks, so that it may meet the limit."""
+    from earleymask.errors import LimitError
+
+    class Full:
+        def fork(self) -> None:
+            raise LimitError("the matcher takes too much memory")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("earleymask.integration.server.constraints.MatcherPool.matcher", lambda *given: Full())
+        found = served.post({**SHORT, "n": 3})
+    assert found.status_code == 400 and found.json()["error"]["code"] == "grammar_too_costly"
+    assert served.is_idle() and served.answers()
+
+
+def test_a_special_token_at_the_end_has_a_log_probability(served: Served) -> None:
+    body = {**SHORT, "logprobs": True, "temperature": 0, "structured_outputs": {"grammar": 'start: "ab" <|eot|>'}}
+    found = served.post(body).json()["choices"][0]
+    tokens = [entry["token"] for entry in found["logprobs"]["content"]]
+    assert (found["message"]["content"], "".join(tokens)) == ("ab", "ab<|eot|>")
+    with served.stream(body) as response:
+        lines = [line.removeprefix("data: ") for line in response.iter_lines() if line]
+    chunks = [json.loads(line)["choices"][0]["logprobs"] for line in lines[:-1]]
+    assert [entry["token"] for chunk in chunks if chunk for entry in chunk["content"]] == tokens

@@ -77,3 +77,11 @@ def test_entries_are_those_of_tokens_that_begin_in_the_text() -> None:
 
 def test_bytes_that_are_no_character() -> None:
     assert written(Text(vocabulary_of([b"a", b"\xff", b"\xc3"])), 3)[0] == "a\ufffd\ufffd"
+
+
+def test_tokens_without_text_at_the_end_have_entries() -> None:
+    vocabulary = Vocabulary.from_tokens([b"ab", b"", b"c", b"", b"", b""], eos_token_id=5)
+    names = {1: "<1>", 3: "<3>", 4: "<4>"}
+    assert written(Text(vocabulary, (), names), 5) == ("abc", ["ab", "<1>", "c", "<3>", "<4>"])
+    assert written(Text(vocabulary, ("x",), names), 4) == ("abc", ["ab", "<1>", "c", "<3>"])
+    assert written(Text(vocabulary, ("c",), names), 5) == ("ab", ["ab"])  # what a stop string has cut has none
