@@ -809,6 +809,8 @@ cdef class Matcher:
                 self.go_back(left)
             if n:
                 self.error = self.partial = None        # they came after the tokens that are left
+            if self._cut is not None and left < <size_t> self._cut.n_tokens:
+                self._cut = None
         finally:
             self.in_use = 0
 
