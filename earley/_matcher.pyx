@@ -148,7 +148,7 @@ cdef class Matcher:
     cdef tuple checked_eos(self, eos_token_ids):
         """Return the ids in ascending order. Raises VocabularyError if one of them cannot end a sequence."""
         cdef set found = set()
-        if hasattr(eos_token_ids, "__index__"):
+        if not hasattr(eos_token_ids, "__iter__"):      # an array has `__index__`, too
             eos_token_ids = [eos_token_ids]
         for token_id in eos_token_ids:
             token = self.known(token_id)

@@ -95,7 +95,8 @@ def test_an_explanation_knows_the_end_tokens() -> None:
 
 
 def test_one_end_token_may_be_given_alone() -> None:
-    for matcher in (Matcher('start: "ab"', VOCABULARY, 258), Matcher.only_eos(VOCABULARY, np.int64(258))):
+    for ends in (258, np.int64(258), np.array([258]), iter([258])):
+        matcher = Matcher('start: "ab"', VOCABULARY, ends)
         assert matcher.eos_token_ids == (258,)
 
 
