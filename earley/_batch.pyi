@@ -33,12 +33,21 @@ class Batch:
         """
 
     def end_failed(self) -> None:
-        """End the sequences whose rows could not be filled, and forget their errors, but for those that are faults of a
-        call: of `MatcherInUseError`, and of matchers that are not set up. To be called after `give_back`."""
+        """End the sequences whose rows could not be filled, and forget their errors, but for those that say nothing
+        about the sequence: see `ends_sequence`, and of matchers that are not set up. To be called after
+        `give_back`."""
 
-    def give_back(self) -> None:
-        """Clear the claimed rows that have not been filled, and give the matchers back: now, or when the last call of
-        `fill` returns. Such calls return after the row that they are filling."""
+    @property
+    def claimed(self) -> list[int]:
+        """The indexes of the matchers that are claimed."""
+
+    def fill_until(self, index: int, seconds: float) -> bool:
+        """Fill the row of a claimed matcher, or what is found of it in so many seconds; return whether it is complete.
+        In place of `fill`, and then `give_back(clears=False)`. The index may be another one of the same matcher."""
+
+    def give_back(self, *, clears: bool = True) -> None:
+        """Give the matchers back: now, or when the last call of `fill` returns. Such calls return after the row that
+        they are filling. With `clears`, clear the claimed rows that `fill` has not filled."""
 
     @property
     def n_left(self) -> int:

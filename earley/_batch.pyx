@@ -21,7 +21,7 @@ from earleymask.earley._meter cimport look_at_signals, wall_clock
 from earleymask.earley._shortest cimport ENDLESS
 from earleymask.trie._memory cimport calloc
 
-from earleymask.earley.errors import LimitError, MatcherInUseError
+from earleymask.earley.errors import LimitError, ends_sequence
 
 cdef enum:
     PIECE_NS = 5_000_000        # for so long, a thread fills rows before it looks at signals
@@ -39,6 +39,11 @@ cdef struct Row:
 cdef struct Place:
     size_t k, end               # the next row, and the one after the last row of its grammar
     bint has_lock               # whether the thread has the lock of that grammar
+
+
+cdef uint64_t limited(object remaining) except? 0xFFFFFFFFFFFFFFFE:
+    """Return how many tokens may still come as the masks take it."""
+    return ENDLESS if remaining is None else min(remaining, <uint64_t> ENDLESS - 1)
 
 
 @cython.no_gc_clear             # `__dealloc__` needs the matchers
@@ -146,7 +151,7 @@ cdef class Batch:
         row.matcher = <PyObject*> matcher
         row.words = self.row(index)
         row.index = index
-        row.n = ENDLESS if self.remaining[index] is None else min(self.remaining[index], <uint64_t> ENDLESS - 1)
+        row.n = limited(self.remaining[index])
         row.ends = matcher.error is not None
         self.n_rows += 1
         return 0
@@ -155,22 +160,37 @@ cdef class Batch:
         return <uint32_t*> (<char*> self.buffer.buf + <Py_ssize_t> self.places[index] * self.buffer.strides[0])
 
     def end_failed(self) -> None:
-        """End the sequences whose rows could not be filled, and forget their errors, but for those that are faults of a call:
-        of `MatcherInUseError`, and of matchers that are not set up. To be called after `give_back`."""
+        """End the sequences whose rows could not be filled, and forget their errors, but for those that say nothing about the
+        sequence: see `ends_sequence`, and of matchers that are not set up. To be called after `give_back`."""
         cdef Matcher matcher
         for index, error in list(self.errors.items()):
             matcher = self.matchers[index]
-            if not isinstance(error, MatcherInUseError) and matcher.history != NULL:
+            if ends_sequence(error) and matcher.history != NULL:
                 matcher.end_with(error)
                 matcher.write_end(self.row(index), self.n_bytes)
                 del self.errors[index]
 
-    def give_back(self) -> None:
-        """Clear the claimed rows that have not been filled, and give the matchers back: now, or when the last call of
-        `fill` returns. Such calls return after the row that they are filling."""
+    @property
+    def claimed(self) -> list[int]:
+        """The indexes of the matchers that are claimed."""
+        cdef size_t k
+        return [self.rows[k].index for k in range(self.n_rows)]
+
+    def fill_until(self, size_t index, double seconds) -> bool:
+        """Fill the row of a claimed matcher, or what is found of it in so many seconds; return whether it is complete. In
+        place of `fill`, and then `give_back(clears=False)`. The index may be another one of the same matcher."""
+        cdef Matcher matcher = self.matchers[index]
+        if matcher.error is not None:
+            matcher.write_end(self.row(index), self.n_bytes)
+            return True
+        return matcher.write_claimed(self.row(index), self.n_bytes, limited(self.remaining[index]), seconds)
+
+    def give_back(self, *, bint clears=True) -> None:
+        """Give the matchers back: now, or when the last call of `fill` returns. Such calls return after the row that they
+        are filling. With `clears`, clear the claimed rows that `fill` has not filled."""
         self.is_over = True
         if self.n_filling == 0:
-            self.free_claims(True)
+            self.free_claims(clears)
 
     cdef void free_claims(self, bint clears) noexcept:
         cdef size_t k

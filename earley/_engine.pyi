@@ -256,6 +256,11 @@ class Engine:
         """Whether texts have added half of the bytes that they may add before `load_bytes` refuses more."""
 
     @property
+    def n_bytes(self) -> int:
+        """The memory of the grammar and of what was learned about it, by an estimate: what loading took, and what was
+        added since. Without what its vocabularies remember (`Vocabulary.stats`). Needs no lock."""
+
+    @property
     def n_productions(self) -> int:
         """Productions of all nonterminals."""
 

@@ -363,6 +363,15 @@ cdef class Engine:
         return 2 * (max(self.rules.n_bytes(), base) - base) > self.regexes.meter.most_rule_bytes - base
 
     @property
+    def n_bytes(self) -> int:
+        """The memory of the grammar and of what was learned about it, by an estimate: what loading took, and what was added
+        since. Without what its vocabularies remember (`Vocabulary.stats`). Needs no lock."""
+        if self.lexer is None or self.skeletons is None:
+            return 0
+        return (self.n_load_bytes + max(self.n_learned_bytes(), self.n_base_bytes) - self.n_base_bytes
+                + max(self.rules.n_bytes(), self.n_base_rule_bytes) - self.n_base_rule_bytes)
+
+    @property
     def n_productions(self) -> int:
         """Productions of all nonterminals."""
         return self.rules.n_productions

@@ -8,10 +8,15 @@ begin in the meantime wait until the process has been forked.
 A call may take longer than anybody should wait. After `MOST_SECONDS` the fork happens nevertheless. In the child, what
 such a lock guards is then *lost*: it is never used again, nor freed, because it may be in any state. `guarded` is told
 so.
+
+Python has a lock for each module that is being imported, which it does not renew in a child. Modules are imported when the
+first grammar of a kind is loaded, so a fork waits for these imports, too.
 """
 
 import os
+import sys
 import time
+from importlib import _bootstrap
 from weakref import ref
 
 from libc.stdint cimport int64_t
@@ -21,12 +26,16 @@ from cpython.pythread cimport (
     PyThread_release_lock,
 )
 
-from earleymask.earley._meter cimport forget_loadings, wait_for
+from earleymask.earley._meter cimport forget_loadings, rest, wait_for
 
 MOST_SECONDS = 5.0      # for all locks together; calls under the default limits end earlier
 
 cdef set known = set()                  # weak references to all locks
 cdef dict held = {}                     # thread -> locks that it has taken for a fork
+cdef dict module_locks = getattr(_bootstrap, "_module_locks", {})       # Python's: name -> weak reference to the lock
+# Packages whose modules are imported while they are in use: this one's and Python's. The import of an application may last
+# for ever, if the application runs in it.
+cdef set PACKAGES = {__name__.partition(".")[0], *sys.stdlib_module_names}
 cdef list lost = []                     # what must not be freed
 cdef size_t n_made = 0
 cdef PyThread_type_lock gate = PyThread_allocate_lock()     # taken while a thread forks
@@ -83,6 +92,23 @@ cdef bint take(PyThread_type_lock lock, double deadline) except -1:
     return is_taken
 
 
+def is_importing() -> bool:
+    """Return whether another thread is importing a module of this package, or of Python itself."""
+    thread = PyThread_get_thread_ident()
+    for name, reference in list(module_locks.items()):
+        if name.partition(".")[0] in PACKAGES and getattr(reference(), "owner", None) not in (None, thread):
+            return True
+    return False
+
+
+cdef int let_import(double deadline) except -1:
+    """Wait until no other thread is importing such a module, or until the deadline."""
+    while is_importing() and time.monotonic() < deadline:
+        with nogil:
+            rest(1_000_000)
+    return 0
+
+
 def order(Lock lock not None):
     return lock.rank, lock.number
 
@@ -95,13 +121,21 @@ def take_all() -> None:
     cdef list mine = []
     cdef double deadline = time.monotonic() + MOST_SECONDS
     held[thread] = mine
+    let_import(deadline)                                # before, for a module may use such locks when it is imported
     if take(gate, deadline):
         forking = thread
     tried = set()
     while True:
+        # A thread that waits for the interpreter's lock gets it here, and not when the next hook runs: it could begin to
+        # import a module then.
+        with nogil:
+            rest(100_000)
         # Other threads may make locks while this one waits.
         new = sorted([lock for lock in living() if lock not in tried], key=order)
-        if not new:
+        if not new and not is_importing():
+            return
+        let_import(deadline)
+        if not new and time.monotonic() >= deadline:
             return
         for lock in new:
             tried.add(lock)

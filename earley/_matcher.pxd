@@ -64,6 +64,7 @@ cdef class Matcher:
     cdef int make_mask(self, uint32_t* words, size_t n_bytes) except -1
     cdef fill_with(self, row, on_error, remaining, seconds)
     cdef bint write_until(self, uint32_t* words, size_t n_bytes, uint64_t n, double seconds) except -1
+    cdef bint write_claimed(self, uint32_t* words, size_t n_bytes, uint64_t n, double seconds) except -1
     cdef bint write_in_time(self, uint32_t* words, size_t n_bytes, uint64_t n, int64_t time) except -1
     cdef Mask* mask_until(self, int64_t time) except? NULL
     cdef bint write_partial(self, uint32_t* words, size_t n_bytes, uint64_t n, int64_t time) except -1

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from types import UnionType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
@@ -47,8 +48,8 @@ class Matcher:
         grammar: a `Grammar`. Matchers and threads may share it. What `Constraint` takes is taken here as well, and made
             a grammar for this matcher and its forks alone.
         vocabulary: the `Vocabulary` whose ids are accepted and masked.
-        eos_token_ids: ids that end the sequence, in place of the vocabulary's: those of one request, for example. The
-            others are tokens without text then. None: the vocabulary's.
+        eos_token_ids: ids that end the sequence, or one id, in place of the vocabulary's: those of one request, for
+            example. The others are tokens without text then. None: the vocabulary's.
 
     Raises:
         VocabularyError: there is no EOS token, or one of `eos_token_ids` is not in the vocabulary or has a text; or the
@@ -64,10 +65,12 @@ class Matcher:
         self,
         grammar: _HasEngine | _Grammar,
         vocabulary: Vocabulary,
-        eos_token_ids: Iterable[SupportsIndex] | None = None,
+        eos_token_ids: Iterable[SupportsIndex] | SupportsIndex | None = None,
     ) -> None: ...
     @classmethod
-    def only_eos(cls: type[_M], vocabulary: Vocabulary, eos_token_ids: Iterable[SupportsIndex] | None = None) -> _M:
+    def only_eos(
+        cls: type[_M], vocabulary: Vocabulary, eos_token_ids: Iterable[SupportsIndex] | SupportsIndex | None = None
+    ) -> _M:
         """Return a matcher whose mask has the EOS tokens alone: for a request that failed before it had a grammar, in
         an engine that wants a matcher of each one."""
 
@@ -209,6 +212,9 @@ class Matcher:
             LimitError: the tokens take longer, or more memory, than the limits of the grammar allow.
         """
 
+    def _cancellable(self) -> AbstractContextManager[object]:
+        """Return a context manager: `cancel` ends the calls of other matchers that this thread makes within it."""
+
     def is_accepting(self) -> bool:
         """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""
 
@@ -262,7 +268,7 @@ class Matcher:
         """Return the temperature for the next token: the attribute `temperature` of the rule that is being written.
 
         If lexemes of several rules may begin or continue here, return the highest of their temperatures; None if none
-        of these rules has one.
+        of these rules has one, or the sequence is finished.
         """
 
     def captures(self) -> list[tuple[str, bytes]]:

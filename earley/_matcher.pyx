@@ -44,7 +44,7 @@ from earleymask.trie._build cimport DEBUG
 
 from earleymask.earley._forget import FINAL
 from earleymask.earley.errors import (
-    BudgetError, DeadlineError, LimitError, MatcherCancelledError, MatcherInUseError, RejectedTokenError, beyond_budget,
+    BudgetError, DeadlineError, LimitError, MatcherInUseError, RejectedTokenError, beyond_budget, ends_sequence,
 )
 from earleymask.trie.errors import VocabularyError
 
@@ -82,8 +82,8 @@ cdef class Matcher:
         grammar: a `Grammar`. Matchers and threads may share it. What `Constraint` takes is taken here as well, and made
             a grammar for this matcher and its forks alone.
         vocabulary: the `Vocabulary` whose ids are accepted and masked.
-        eos_token_ids: ids that end the sequence, in place of the vocabulary's: those of one request, for example. The
-            others are tokens without text then. None: the vocabulary's.
+        eos_token_ids: ids that end the sequence, or one id, in place of the vocabulary's: those of one request, for
+            example. The others are tokens without text then. None: the vocabulary's.
 
     Raises:
         VocabularyError: there is no EOS token, or one of `eos_token_ids` is not in the vocabulary or has a text; or the
@@ -148,6 +148,8 @@ cdef class Matcher:
     cdef tuple checked_eos(self, eos_token_ids):
         """Return the ids in ascending order. Raises VocabularyError if one of them cannot end a sequence."""
         cdef set found = set()
+        if not hasattr(eos_token_ids, "__iter__"):      # an array has `__index__`, too
+            eos_token_ids = [eos_token_ids]
         for token_id in eos_token_ids:
             token = self.known(token_id)
             if token == NONE:
@@ -267,10 +269,8 @@ cdef class Matcher:
                 else:
                     self.write_within(words, n_bytes, n)
                 return True
-            except (MatcherInUseError, MatcherCancelledError):      # the fault of another call, not of the grammar
-                raise
             except Exception as error:
-                if not ends:
+                if not ends or not ends_sequence(error):
                     raise
                 self.end_with(error)
         self.write_end(words, n_bytes)
@@ -302,6 +302,9 @@ cdef class Matcher:
         cdef bint is_done = False
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
+            if self.error is not None:
+                self.write_end(<uint32_t*> buffer.buf, buffer.len)
+                return
             memset(buffer.buf, 0, buffer.len)
             self.acquire()
             try:
@@ -391,16 +394,24 @@ cdef class Matcher:
     cdef bint write_until(self, uint32_t* words, size_t n_bytes, uint64_t n, double seconds) except -1:
         """Write the mask, or a part of it after so many seconds, and zeros up to `n_bytes`; return whether it is complete.
         `n`: the tokens that may still come, ENDLESS: any number."""
-        cdef int64_t time = wall_clock() + nanoseconds(min(seconds, MOST_SECONDS)), before
         if n == ENDLESS and self.write_known(words, n_bytes):
             return True
+        self.claim()
+        try:
+            return self.write_claimed(words, n_bytes, n, seconds)
+        finally:
+            self.in_use = 0
+
+    cdef bint write_claimed(self, uint32_t* words, size_t n_bytes, uint64_t n, double seconds) except -1:
+        """Do the same for a caller that has claimed the matcher."""
+        cdef int64_t time = wall_clock() + nanoseconds(min(seconds, MOST_SECONDS)), before
         before = set_due(time + MOST_LATE_NS // 2)      # of the time to wait for the lock
         try:
-            self.acquire()
+            self.lock()
             try:
                 return self.write_in_time(words, n_bytes, n, time)
             finally:
-                self.release()
+                self.unlock()
         except DeadlineError:
             raise LimitError(f"the mask was due after {seconds:g} seconds, and not one allowed token was found within 5 ms after that; "
                              "give it more time").at_limit("seconds") from None
@@ -613,18 +624,21 @@ cdef class Matcher:
         # Reading the ids may run code of the caller, so it happens before.
         cdef list tokens = [self.known(token_id) for token_id in token_ids]
         cdef Py_ssize_t n = 0
-        cdef Matcher other = self.fork()
-        with Within(self.engine.limits.seconds), cancellable(self, &self.cancels):
-            for token in tokens:
-                if not n & 0x3F:
-                    check_bounds()
-                if token == NONE or not other.accept(token):
-                    break
-                n += 1
+        cdef Matcher other
         self.claim()
         try:
-            if self.n_tokens != other.n_tokens - <size_t> n:
-                raise MatcherInUseError("another thread has used this matcher while it accepted tokens; nothing was appended")
+            self.lock()
+            try:
+                other = self.copy()
+            finally:
+                self.unlock()
+            with Within(self.engine.limits.seconds), cancellable(self, &self.cancels):
+                for token in tokens:
+                    if not n & 0x3F:
+                        check_bounds()
+                    if token == NONE or not other.accept(token):
+                        break
+                    n += 1
             self.lock()
             self.history, other.history = other.history, self.history
             self.unlock()
@@ -795,6 +809,8 @@ cdef class Matcher:
                 self.go_back(left)
             if n:
                 self.error = self.partial = None        # they came after the tokens that are left
+            if self._cut is not None and left < <size_t> self._cut.n_tokens:
+                self._cut = None
         finally:
             self.in_use = 0
 
@@ -874,6 +890,10 @@ cdef class Matcher:
         clock, mostly within a millisecond; it may also be done before that. A later call is not affected.
         """
         self.cancels.n += 1
+
+    def _cancellable(self):
+        """Return a context manager: `cancel` ends the calls of other matchers that this thread makes within it."""
+        return cancellable(self, &self.cancels)
 
     def is_accepting(self) -> bool:
         """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""
@@ -1122,10 +1142,10 @@ cdef class Matcher:
         """Return the temperature for the next token: the attribute `temperature` of the rule that is being written.
 
         If lexemes of several rules may begin or continue here, return the highest of their temperatures; None if none
-        of these rules has one.
+        of these rules has one, or the sequence is finished.
         """
         temperatures = self.engine.temperatures
-        if temperatures is None:
+        if temperatures is None or self.is_finished():
             return None
         self.acquire()
         try:
@@ -1208,6 +1228,9 @@ cdef class Matcher:
         The text is parsed once more, in a copy of the grammar: slow, but masks are not touched.
         """
         self.check_free()
+        if self.error is not None:
+            from earleymask.earley.explain import explain_ended     # imported lazily
+            return explain_ended(self, what)
         with cancellable(self, &self.cancels):
             return explained(type(self), self.chosen_eos(), self.engine.limits, self.grammar, self.vocabulary, self.tokens, what)
 

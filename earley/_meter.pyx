@@ -321,6 +321,9 @@ cdef int look_at_signals() except -1:
     cdef Bounds bounds = lift_bounds()
     try:
         PyErr_CheckSignals()
+    except Exception as error:
+        error._is_of_handler = True                     # see `ends_sequence` in errors.py
+        raise
     finally:
         set_bounds(bounds)
     return 0

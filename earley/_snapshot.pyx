@@ -88,6 +88,8 @@ cdef int write_error(bytearray written, error) except -1:
         first, colon, rest = message.partition(": ")
         if colon and first.isidentifier():
             name, message = first, rest
+    if not is_limit and not name.isidentifier():            # a class may have any name, which would not be read
+        name = "Exception"
     write_number(written, LIMIT_ERROR if is_limit else OTHER_ERROR)
     for text in (name, message):
         data = text[:MOST_CHARACTERS].encode("utf-8", "backslashreplace")
@@ -180,6 +182,8 @@ cdef class Reader:
         if kind == LIMIT_ERROR:
             return LimitError(message).at_limit(name)
         if kind == OTHER_ERROR:
+            if not name.isidentifier():
+                raise damaged("the error of the snapshot has no name")
             return EarleymaskError(f"{name}: {message}")
         raise damaged("the snapshot has an error of an unknown kind")
 

@@ -51,6 +51,13 @@ class MatcherCancelledError(EarleymaskError):
     """
 
 
+def ends_sequence(error: BaseException) -> bool:
+    """Return whether an error of a mask ends the sequence if it is to (`on_error="end"`): not if it says nothing about
+    the sequence, because another call caused it, or the handler of a signal has raised it."""
+    is_of_others = isinstance(error, (MatcherInUseError, MatcherCancelledError)) or not isinstance(error, Exception)
+    return not is_of_others and not getattr(error, "_is_of_handler", False)
+
+
 class SnapshotError(EarleymaskError, ValueError):
     """No matcher can be made of a snapshot.
 

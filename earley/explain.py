@@ -82,6 +82,8 @@ class _Matcher(Protocol):
     def eos_token_ids(self) -> tuple[int, ...]: ...
     @property
     def tokens(self) -> list[int]: ...
+    @property
+    def error(self) -> Exception | None: ...
     def accept(self, token_id: int, /) -> bool: ...
     def fork(self) -> _Matcher: ...
     def rollback(self, n: int, /) -> None: ...
@@ -120,6 +122,18 @@ def explain(
             known = _described(matcher, known)
         del matcher, copy  # so that the block frees them in pieces
         return known
+
+
+def explain_ended(matcher: _Matcher, what: Any) -> Explanation:
+    """Explain why `what` may not come after an error has ended the sequence: only EOS tokens may."""
+    token_id = _asked(what)[1]
+    before = matcher._text()
+    n = len(before)
+    if token_id is not None and not 0 <= token_id < matcher.vocabulary.size:
+        return Explanation(before, n, "unknown id", n, n)
+    if token_id in matcher.eos_token_ids:
+        return Explanation(before, n, "allowed", n, n)
+    return Explanation(before, n, "finished", n, n, limit=f"{type(matcher.error).__name__}: {matcher.error}")
 
 
 def _asked(what: Any) -> tuple[bytes | None, int | None]:

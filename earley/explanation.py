@@ -69,7 +69,8 @@ class Explanation:
         text: the accepted text, and the text that was asked about. Special tokens are not part of it.
         begin: the offset in `text` at which the text that was asked about begins.
         reason: "text" if a byte is refused; "end" if the text may not end there; "special token" if the special token
-            may not come there; "max_tokens" if its rule has no tokens left; "finished" if EOS has been accepted;
+            may not come there; "max_tokens" if its rule has no tokens left; "finished" if EOS has been accepted, or an
+            error has ended the sequence;
             "unknown id" if the vocabulary does not have the id; "allowed" if nothing is refused.
         offset: the offset in `text` of the byte that is refused; the length of `text` if no byte is. Every sentence
             that begins with `text[:offset]` continues in another way.
@@ -90,7 +91,8 @@ class Explanation:
             one than `nearest`, which is mostly None.
         unknown: what is not, or not all, in the explanation, because a limit was met: "characters" (with `other_bytes`,
             `may_end` and `special_tokens`), "rules" (`expected`), "keywords" (`conflicts`), "nearest".
-        limit: what the first of the limits says, as a LimitError does; None if none was met.
+        limit: what the first of the limits says, as a LimitError does; if an error has ended the sequence, what that
+            one says; None if none was met.
     """
 
     text: bytes
@@ -188,6 +190,8 @@ class Explanation:
             )
         if self.reason == "max_tokens":
             return f"{_quoted(self.refused)} is not allowed: the rule has no tokens left (max_tokens)"
+        if self.reason == "finished" and self.limit is not None:
+            return f"an error has ended the sequence: {self.limit}"
         if self.reason == "finished":
             return "the text has ended: an EOS token has been accepted"
         return "the vocabulary does not have this token id"

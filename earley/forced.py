@@ -17,9 +17,12 @@ are treated with more care. White space at the end of `k` (think of `\\s+(?!\\S)
 unless it is one character and no more may follow, nor are control and format characters. At the end of `k`, `encode` is
 asked about a token of each kind of character. And `encode` cannot be asked about ends of tokens inside a character:
 where there may be one, or where none of the tried tokens `t` is a good one and there are more, `p` counts as possible.
+Digits at the end of `k` are not cut if more may follow and tokens have several: an expression may group them from the
+right.
 
 *Long texts.* `encode` is not given all of a long text again and again. Once a text is `2 * SPAN` bytes long, it is cut
-anew from a token about `SPAN` bytes before its end; if that gives the same tokens, later calls begin there (`Cut`).
+anew from a token about `SPAN` bytes before its end. If that gives the same tokens, later calls begin there (`Cut`), and
+the cuts with tokens `t` do, too.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ nothing is given."""
 SPAN = 256
 """The bytes over which a cut that begins inside the text must agree with that of the whole text: longer than tokens
 (128 bytes at most in the tested vocabularies), and than nearly all pieces into which tokenizers split a text."""
+MOST_BEGINS = 4
+"""The most places at which such a cut is tried to begin. Beyond it, the text is cut from where it was before."""
 NOT_ASCII = 0x80
 
 
@@ -58,10 +63,11 @@ class Position(Protocol):
 
 
 class Cut(NamedTuple):
-    """What is known of a sequence: its first tokens, at which of them a cut may begin, and whether they are what every
-    cut of a longer text begins with, as far as the tokenizer can be asked."""
+    """What is known of a sequence: of how many of its first tokens, at which of them a cut may begin, and whether they
+    are what every cut of a longer text begins with, as far as the tokenizer can be asked. `Matcher.rollback` drops it
+    when it takes back one of these tokens."""
 
-    tokens: list[int]
+    n_tokens: int
     begin: int
     is_canonical: bool
 
@@ -76,9 +82,7 @@ def forced_tokens(matcher: Position) -> list[int]:
             "returns the ids of a text"
         )
     tokens = matcher.tokens
-    cut: Cut | None = matcher._cut
-    if cut is None or tokens[: len(cut.tokens)] != cut.tokens:
-        cut = Cut([], 0, is_canonical=True)
+    cut = matcher._cut or Cut(0, 0, is_canonical=True)
     if not cut.is_canonical:
         return []
     *before, last = _pieces(vocabulary, tokens[cut.begin :])
@@ -88,37 +92,57 @@ def forced_tokens(matcher: Position) -> list[int]:
         return []
     try:
         if not all(_is_canonical(vocabulary, piece) for piece in before):
-            matcher._cut = Cut(tokens, cut.begin, is_canonical=False)
+            matcher._cut = Cut(len(tokens), cut.begin, is_canonical=False)
             return []
-        certain = _certain(vocabulary, written + forced, may_stop, crossing, len(last))
+        certain = _certain_of_long(vocabulary, written + forced, may_stop, crossing, len(last))
         if certain[: len(last)] != last:
             if not _is_canonical(vocabulary, last):
-                matcher._cut = Cut(tokens, cut.begin, is_canonical=False)
+                matcher._cut = Cut(len(tokens), cut.begin, is_canonical=False)
             return []
         begin = _later_begin(vocabulary, written + forced, certain[: len(last)])
     except _NotSpelledError:
         return []
-    matcher._cut = Cut(tokens, len(tokens) - len(last) + begin, is_canonical=True)
+    matcher._cut = Cut(len(tokens), len(tokens) - len(last) + begin, is_canonical=True)
     return certain[len(last) :]
 
 
-def _later_begin(vocabulary: Vocabulary, known: bytes, tokens: list[int]) -> int:
+def _later_begin(vocabulary: Vocabulary, known: bytes, tokens: list[int], span: int = SPAN) -> int:
     """Return the index of a token from which on a text may be cut alone; 0 if there is none, or the text is short.
 
-    tokens: the certain ones with which the cut of `known` begins.
+    tokens: the certain ones with which the cut of `known` begins. span: the least bytes of them from there on.
     """
-    n_bytes = sum(len(vocabulary.token_bytes(token)) for token in tokens)
-    if n_bytes < 2 * SPAN:
+    n_bytes = len(_spelled(vocabulary, tokens))
+    if n_bytes < span + SPAN or not _begins_character(known, n_bytes):
         return 0
+    for index, at in _begins(vocabulary, known, tokens, n_bytes - span):
+        if _encoded(vocabulary, known[at:n_bytes]) == tokens[index:]:
+            return index
+    return 0
+
+
+def _begins(vocabulary: Vocabulary, known: bytes, tokens: list[int], end: int) -> list[tuple[int, int]]:
+    """Return tokens, by index and place, from which on a text may perhaps be cut alone: the last one up to `end` that
+    begins with a letter, and others near it. None begins with white space, a mark or a control character, which a
+    tokenizer may join to what is before it."""
     index, at = 0, 0
-    while n_bytes - at > SPAN:
-        at += len(vocabulary.token_bytes(tokens[index]))
-        index += 1
-    while index and not (_begins_character(known, at) and known[at : at + 1].isalpha()):
+    while (after := at + len(vocabulary.trie.token_bytes(tokens[index]))) <= end:
+        index, at = index + 1, after
+    letters: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
+    while index and not letters and at > end - SPAN:
+        kind = category(_character(known, at)) if _begins_character(known, at) else "M"
+        if kind[0] == "L":
+            letters.append((index, at))
+        elif kind[0] in "NPS" and len(others) < MOST_BEGINS - 1:
+            others.append((index, at))
         index -= 1
-        at -= len(vocabulary.token_bytes(tokens[index]))
-    alone = _encoded(vocabulary, known[at:n_bytes]) if _begins_character(known, n_bytes) else []
-    return index if index and alone == tokens[index:] else 0
+        at -= len(vocabulary.trie.token_bytes(tokens[index]))
+    return letters + others
+
+
+def _character(text: bytes, at: int) -> str:
+    """Return the character that begins there; a space if there is none."""
+    return text[at : at + 4].decode(errors="ignore")[:1] or " "
 
 
 class _NotSpelledError(Exception):
@@ -150,11 +174,30 @@ def _encoded(vocabulary: Vocabulary, text: bytes) -> list[int]:
     assert vocabulary.encode is not None
     try:
         ids = [int(token) for token in vocabulary.encode(text.decode())] if text else []
-        if _spelled(vocabulary, ids) == text:
+        spelled = [vocabulary.trie.token_bytes(token) for token in ids]
+        if all(spelled) and b"".join(spelled) == text:  # a padding token has no bytes
             return ids
     except (ValueError, IndexError):  # the text is no UTF-8, or the vocabulary lacks the id
         pass
     raise _NotSpelledError
+
+
+def _certain_of_long(
+    vocabulary: Vocabulary, known: bytes, may_stop: bool, crossing: list[tuple[list[int], list[int]]], n_last: int
+) -> list[int]:
+    """Do what `_certain` does. If `known` is long, cut all of it twice, and only its end for each token that may cross
+    it."""
+    span = max(SPAN, len(crossing))
+    n_partial = next((n for n in range(len(crossing)) if _is_text(known[: len(known) - n])), 0)
+    whole = known[: len(known) - n_partial]
+    if len(whole) >= span + SPAN:
+        tokens = _encoded(vocabulary, whole)
+        n_head = _later_begin(vocabulary, whole, tokens, span)
+        longer = next(filter(_is_text, map(vocabulary.trie.token_bytes, crossing[n_partial][0])), b"")
+        if n_head and _encoded(vocabulary, whole + longer)[:n_head] == tokens[:n_head]:
+            rest = known[len(_spelled(vocabulary, tokens[:n_head])) :]
+            return tokens[:n_head] + _certain(vocabulary, rest, may_stop, crossing, n_last - n_head)
+    return _certain(vocabulary, known, may_stop, crossing, n_last)
 
 
 def _certain(
@@ -169,7 +212,7 @@ def _certain(
             continue
         for ids in _cuts(vocabulary, known, start, crossing):
             common.meet(ids)
-    n_cut = len(known) - _n_uncertain(known, map(vocabulary.trie.token_bytes, crossing[0][0]))
+    n_cut = len(known) - _n_uncertain(known, [map(vocabulary.trie.token_bytes, tokens) for tokens, _ in crossing])
     found, n_bytes = [], 0
     for token in common.ids or []:
         n_bytes += len(vocabulary.token_bytes(token))
@@ -272,10 +315,13 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def _n_uncertain(known: bytes, following: Iterable[bytes]) -> int:
+def _n_uncertain(known: bytes, crossing: Sequence[Iterable[bytes]]) -> int:
     """Return how many bytes at the end of `known` are not cut: white space of several characters, or that one of the
     tokens may lengthen, and control and format characters, which expressions join to what follows, or not, in various
-    ways."""
+    ways; and digits, if more may follow and tokens have several: expressions may group them from the right.
+
+    crossing: the tokens that cross the end, by how many bytes before it they begin.
+    """
     n_partial = next(n for n in range(len(known) + 1) if _is_text(known[: len(known) - n]))
     text = known[-MOST_UNCERTAIN:].decode(errors="ignore")
     rest = text
@@ -283,8 +329,22 @@ def _n_uncertain(known: bytes, following: Iterable[bytes]) -> int:
         rest = rest[:-1]
     end = text[len(rest) :]
     if not end:
-        return 0
-    may_lengthen = any(token[0] >= NOT_ASCII or chr(token[0]).isspace() for token in following)
+        return _n_digits(text, crossing) if not n_partial else 0
+    may_lengthen = any(token[0] >= NOT_ASCII or chr(token[0]).isspace() for token in crossing[0])
     if len(end) == 1 and end.isspace() and not may_lengthen:
         return 0
     return len(end.encode()) + n_partial if rest else len(known)
+
+
+def _n_digits(text: str, crossing: Sequence[Iterable[bytes]]) -> int:
+    """Return the bytes of the digits at the end of a text, if a token has the last of them and another one."""
+    if not text[-1:].isnumeric():
+        return 0
+    n_last = len(text[-1].encode())
+    joined = crossing[n_last] if n_last < len(crossing) else ()
+    if not any(token.decode(errors="ignore")[1:2].isnumeric() for token in joined):
+        return 0
+    digits = text
+    while digits and digits[-1].isnumeric():
+        digits = digits[:-1]
+    return len(text[len(digits) :].encode())

@@ -80,7 +80,8 @@ def fill_bitmasks(
         seconds: None, or the time after which all rows are due, by a clock on the wall. The caller's thread fills them
             one by one: each may take an equal share of the time that is left, and rows that are not complete
             continue while there is time. A row that is begun later takes about a millisecond if its mask is not known.
-            A matcher continues one row: for one that is listed with several numbers of tokens, give forks.
+            A matcher continues one row: for one that is listed with several numbers of tokens, give forks. A
+            `fill_bitmask` of one's own is called with `seconds`, and with `remaining` if that is given.
 
     Returns None, or with `seconds` for each matcher whether its row is complete, see `Matcher.fill_bitmask`.
 
@@ -91,7 +92,8 @@ def fill_bitmasks(
         TypeError, ValueError: `matchers` are no matchers, `rows` have another dtype or shape, are too narrow or
             read-only, or `indices` and `remaining` are not one for each matcher. Nothing has been written then.
         BatchError: some rows failed, and are all zero; the others are filled. It has the errors by the index of the
-            matcher. With `on_error="end"`, only those of matchers that another call uses.
+            matcher. With `on_error="end"`, only those that do not end a sequence: of matchers that another call uses or
+            has cancelled, and what the handler of a signal has raised.
     """
     given = _Rows(matchers, rows, threads, indices, on_error, remaining)
     if seconds is not None:
@@ -376,22 +378,14 @@ class _Rows:
         if not seconds >= 0:
             raise ValueError(f"seconds must be 0 or more, or None for rows that are never due, not {seconds!r}")
         due = time.perf_counter() + seconds
-        is_complete: dict[int, bool] = {}
-        left = sorted(self.first_numbers)
+        plain = self.in_batch()
         try:
             self.free_rows()
-            while left and (not is_complete or time.perf_counter() < due):
-                for k, number in enumerate(left):
-                    share = max(0.0, due - time.perf_counter()) / (len(left) - k)
-                    row, count = self.words[self.places[number]], self.remaining[number]
-                    try:
-                        filled = self.matchers[number].fill_bitmask(row, remaining=count, seconds=share)
-                        is_complete[number] = filled is not False
-                    except Exception as error:  # an error of any kind must not stop the other rows
-                        row[:] = 0
-                        self.batch.errors[number] = error
-                        is_complete[number] = True
-                left = [number for number in left if not is_complete[number]]
+            try:
+                self.batch.claim(plain, strict=False)
+                is_complete = self.fill_shares(plain, due)
+            finally:
+                self.batch.give_back(clears=False)
         except BaseException:
             self.clear([])
             raise
@@ -400,6 +394,38 @@ class _Rows:
         for number, matcher in enumerate(self.matchers):
             complete[self.indexes[number]] = is_complete[self.first_number[id(matcher), self.remaining[number]]]
         return complete
+
+    def fill_shares(self, plain: list[int], due: float) -> dict[int, bool]:
+        """Fill rows until `due`, after `Batch.claim`; return by number whether each is complete.
+
+        plain: the numbers that were to be claimed.
+        """
+        claimed = set(self.batch.claimed)
+        is_complete = dict.fromkeys(set(plain) - claimed, True)  # they were remembered, or are in use
+        reserved = {id(self.matchers[number]) for number in claimed}
+        left = [number for number in sorted(self.first_numbers) if number not in is_complete]
+        is_first = True
+        while left and (is_first or time.perf_counter() < due):
+            is_first = False
+            for k, number in enumerate(left):
+                share = max(0.0, due - time.perf_counter()) / (len(left) - k)
+                try:
+                    is_complete[number] = self.fill_share(number, share, id(self.matchers[number]) in reserved)
+                except Exception as error:  # an error of any kind must not stop the other rows
+                    self.words[self.places[number]] = 0
+                    self.batch.errors[number] = error
+                    is_complete[number] = True
+            left = [number for number in left if not is_complete[number]]
+        return is_complete
+
+    def fill_share(self, number: int, seconds: float, is_reserved: bool) -> bool:
+        """Fill a row, or what is found of it in so many seconds; return whether it is complete."""
+        if is_reserved and _is_plain(self.matchers[number]):
+            return self.batch.fill_until(number, seconds)
+        matcher, row, n = self.matchers[number], self.words[self.places[number]], self.remaining[number]
+        if n is None:
+            return matcher.fill_bitmask(row, seconds=seconds) is not False
+        return matcher.fill_bitmask(row, seconds=seconds, remaining=n) is not False
 
     def end(self) -> None:
         """Copy the rows of matchers that are listed several times. Raise BatchError if some rows failed."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from .bitmask import TOKENS_PER_WORD, OnError, as_words, check_writable
 from .earley import Matcher
-from .errors import MatcherInUseError
+from .earley.errors import ends_sequence
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,8 +50,9 @@ def fill_draft_bitmasks(
     Raises:
         TypeError, ValueError: `rows` are of another kind or too small, `parents` are not earlier tokens, or `on_error`
             is not one of the two. Nothing has been written then.
-        LimitError: a mask takes too much time or memory. The rows behind the draft's tokens are all zero then; the
-            matcher is as it was.
+        LimitError: a mask takes too much time or memory. The rows behind the draft's tokens are all zero then, as after
+            any error that is raised later than those above; the matcher is as it was.
+        MatcherCancelledError: another thread has called `matcher.cancel()`, with `on_error="end"`, too.
     """
     tokens = [operator.index(token) for token in draft_tokens]
     before = list(range(-1, len(tokens) - 1)) if parents is None else _checked(parents, len(tokens))
@@ -63,6 +64,18 @@ def fill_draft_bitmasks(
         matcher.fill_bitmask(words[0])
     else:
         matcher.fill_bitmask(words[0], on_error=on_error)
+    try:
+        with matcher._cancellable():
+            return _filled_behind(matcher, tokens, before, words, ends=on_error == "end")
+    except BaseException:
+        words[1 : len(tokens) + 1] = 0
+        raise
+
+
+def _filled_behind(
+    matcher: Matcher, tokens: list[int], before: list[int], words: npt.NDArray[np.int32], *, ends: bool
+) -> npt.NDArray[np.bool_]:
+    """Fill the rows behind the draft's tokens; return which of these are allowed."""
     allowed: npt.NDArray[np.bool_] = np.zeros(len(tokens), np.bool_)
     words[1 : len(tokens) + 1] = -1
     children: list[list[int]] = [[] for _ in range(len(tokens) + 1)]
@@ -79,8 +92,7 @@ def fill_draft_bitmasks(
                 allowed[node] = True
                 agenda += _steps(children[node + 1], place)
         except Exception as error:
-            if on_error == "raise" or isinstance(error, MatcherInUseError):
-                words[1 : len(tokens) + 1] = 0
+            if not ends or not ends_sequence(error):
                 raise
             words[node + 1] = _end(matcher, words.shape[1])
     return allowed

@@ -635,7 +635,11 @@ class Grammar:
         return () if self._kept is None else self._kept.texts
 
     def warm(
-        self, vocabulary: Vocabulary, *, seconds: float = 0.1, eos_token_ids: Iterable[SupportsIndex] | None = None
+        self,
+        vocabulary: Vocabulary,
+        *,
+        seconds: float = 0.1,
+        eos_token_ids: Iterable[SupportsIndex] | SupportsIndex | None = None,
     ) -> Warming:
         """Make masks of likely texts in the background, while a model reads the prompt, say. Return at once.
 

@@ -96,19 +96,26 @@ def encode_transformers(tokenizer: Any, backend: Any | None) -> Encode | None:
 
 
 class _Backend:
-    """Encodes with a `tokenizers.Tokenizer`, which reads special tokens in a text unless told otherwise."""
+    """Encodes with a `tokenizers.Tokenizer`, which reads special tokens in a text unless told otherwise, and pads or
+    truncates if it was told to: also by another call of the tokenizer, at any time."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
         self._special = [token.content for token in backend.get_added_tokens_decoder().values() if token.special]
-        self._plain: Any = None  # a copy that reads no special tokens, made when a text looks like one
+        self._plain: Any = None  # a copy that does none of this, made when it is needed
 
     def __call__(self, text: str) -> Sequence[int]:
         backend = self._backend
-        if any(content in text for content in self._special):
+        if (
+            backend.padding is not None
+            or backend.truncation is not None
+            or any(content in text for content in self._special)
+        ):
             if self._plain is None:
                 plain = type(backend).from_str(backend.to_str())
                 plain.encode_special_tokens = True
+                plain.no_padding()
+                plain.no_truncation()
                 self._plain = plain
             backend = self._plain
         ids: list[int] = backend.encode(text, add_special_tokens=False).ids

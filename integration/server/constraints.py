@@ -38,6 +38,9 @@ of them."""
 CAPACITY = 64
 """Grammars that the pool remembers."""
 
+MEMORY = 512 * MiB
+"""Bytes that they may take together. Most take less than one MiB, those of strangers up to 80."""
+
 _JSON_STARTS = '{["-0123456789tfn'
 
 
@@ -149,7 +152,7 @@ class Grammars:
         self.vocabulary = vocabulary
         self.style = find(style)
         self.limits = limits
-        self.pool = MatcherPool(vocabulary, capacity=CAPACITY)
+        self.pool = MatcherPool(vocabulary, capacity=CAPACITY, memory=MEMORY)
 
     def matcher(self, tools: Tools, answer: Constraint | None, reasoning: Reasoning | None = None) -> Matcher | None:
         """Return a matcher for the messages that a request allows; None if it allows any text. With `reasoning`, this

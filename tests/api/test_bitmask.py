@@ -85,6 +85,19 @@ def failing(error: BaseException, *, own: bool = False) -> Matcher:
     return Matcher(SimpleNamespace(engine=engine), VOCABULARY)
 
 
+def test_a_fill_bitmask_of_ones_own_is_told_what_was_given() -> None:
+    class Noting(Matcher):
+        def fill_bitmask(self, row: np.ndarray, **options: object) -> None:  # type: ignore[override]
+            noted.append({name: value if name == "remaining" else None for name, value in options.items()})
+            super().fill_bitmask(row)
+
+    noted: list[dict[str, object]] = []
+    rows = np.zeros((1, N_WORDS), np.int32)
+    for options in ({}, {"remaining": [5]}, {"seconds": 1}, {"seconds": 1, "remaining": [5]}):
+        fill_bitmasks([Noting(LIST, VOCABULARY)], rows, **options)  # type: ignore[arg-type]
+    assert noted == [{}, {"remaining": 5}, {"seconds": None}, {"seconds": None, "remaining": 5}]
+
+
 def test_matchers_of_two_vocabularies_are_not_mixed() -> None:
     """They are refused even if both are of the same size; an equal vocabulary made again counts as the same."""
     one = Constraint(LIST)

@@ -759,3 +759,29 @@ def test_a_number_that_ends_before_the_failing_digit_is_the_value_that_is_refuse
         found = matcher.explain(text)
         assert found is not None and found.conflicts == (("/items/maximum",),)
         assert found.instance == pointer
+
+
+def test_after_an_error_that_has_ended_the_sequence() -> None:
+    """As the mask, the explanation allows EOS tokens alone. The error is named."""
+    matcher = Matcher('start: "a" "b"', BYTES)
+    assert matcher.accept(97)
+    matcher.fill_bitmask(np.zeros(9, np.int32), on_error="end", remaining=0)
+    assert matcher.explain(256).is_allowed
+    for what in (98, "b", b"b", None):
+        found = matcher.explain(what)
+        assert (found.reason, found.text, found.offset) == ("finished", b"a", 1)
+        assert str(found).startswith("line 1, column 2, byte 1: an error has ended the sequence: BudgetError: 0 tokens")
+    assert matcher.explain(257).reason == "unknown id"
+    with pytest.raises(TypeError, match="explain takes a token id"):
+        matcher.explain(1.5)
+    matcher.rollback(1)
+    assert matcher.explain("ab").is_allowed
+
+
+def test_a_finished_sequence_has_no_temperature() -> None:
+    matcher = Matcher("start: x\nx[temperature=0.5]: /[ab]+/", BYTES)
+    assert matcher.accept(97) and matcher.temperature() == 0.5
+    ended = matcher.fork()
+    ended.fill_bitmask(np.zeros(9, np.int32), on_error="end", remaining=0)
+    assert ended.error is not None and ended.temperature() is None
+    assert matcher.accept(256) and matcher.temperature() is None

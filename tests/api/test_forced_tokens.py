@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from random import Random
 
 import pytest
@@ -168,6 +169,99 @@ def test_a_long_history_is_not_cut_again_and_again() -> None:
     assert matcher.forced_tokens() == []
 
 
+@pytest.mark.parametrize("unit", ["é中。", "имя ", "12", ".,", "²\u0301"])
+def test_a_long_history_without_ascii_letters(unit: str) -> None:
+    """A cut may begin at a letter of any script, or at a digit or a sign if there are no letters."""
+    asked: list[int] = []
+
+    def encode(text: str) -> list[int]:
+        asked.append(len(text.encode()))
+        return list(text.encode())
+
+    vocabulary = Vocabulary.bytes().with_encode(encode)
+    matcher = Matcher(Grammar.from_lark(f'start: (("[" | "]") "{unit}")*'), vocabulary)
+    for number in range(1200):
+        assert matcher.accept(b"[]"[number % 2])
+        forced = matcher.forced_tokens()
+        assert forced and unit.encode().startswith(bytes(forced))
+        assert matcher.accept_tokens(unit.encode()) == len(unit.encode())
+    assert matcher.n_tokens >= 3600 and max(asked) < 1000
+
+
+@pytest.mark.parametrize("end", ["", "é", "中"])
+def test_a_long_forced_text_is_cut_twice(end: str) -> None:
+    asked: list[int] = []
+
+    def encode(text: str) -> list[int]:
+        asked.append(len(text.encode()))
+        return list(text.encode())
+
+    vocabulary = Vocabulary.bytes().with_encode(encode)
+    text = "".join(Random(1).choices(PIECES[16:], k=4000)) + "."
+    # What follows differs at once, or inside a character.
+    texts = (
+        [text + end + "a", text + "ê", text + "丱", text + "b"] if not end else [text + end, text + chr(ord(end) + 1)]
+    )
+    matcher = Matcher(Grammar.from_choices(texts), vocabulary)
+    forced = matcher.forced_tokens()
+    assert bytes(forced) == text.encode() and len(forced) > 8000
+    assert sum(asked) < 6 * len(forced), "it was asked about all of the text for each token that may follow"
+    assert matcher.accept_tokens(forced[:-1]) == len(forced) - 1
+    assert matcher.forced_tokens() == forced[-1:]
+    asked.clear()
+    assert matcher.forced_tokens() == forced[-1:]
+    assert max(asked) < 1000
+
+
+def test_nothing_of_the_history_is_kept() -> None:
+    """Many forks of a long sequence would keep it many times."""
+    matcher = Matcher('start: ("a" "xyz")*', Vocabulary.bytes())
+    assert matcher.accept_tokens(b"axyz" * 500 + b"a") == 2001 and matcher.forced_tokens() == list(b"xyz")
+    assert matcher._cut is not None and all(isinstance(each, int) for each in matcher._cut)
+    fork = matcher.fork()
+    fork.rollback(1)
+    assert fork._cut is None and matcher._cut is not None
+
+
+def test_digits_that_are_grouped_from_the_right() -> None:
+    """As some tokenizers do, so that the groups of a number depend on how many digits it has."""
+    tokens = [*(bytes([byte]) for byte in range(256)), *(str(n).encode() for n in range(10, 1000)), b""]
+    ids = {token: number for number, token in enumerate(tokens)}
+
+    def encode(text: str) -> list[int]:
+        pieces = re.findall(r"\d{1,3}(?=(?:\d{3})*(?!\d))|\D", text)
+        return [ids.get(part, part[0]) for piece in pieces for part in _parts(piece)]
+
+    def _parts(piece: str) -> list[bytes]:
+        data = piece.encode()
+        return [data] if data in ids else [data[i : i + 1] for i in range(len(data))]
+
+    vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=len(tokens) - 1, encode=encode)
+    rng = Random(7)
+    n_given = 0
+    for _ in range(effort(300, 5000)):
+        start = "".join(rng.choices(["x", "7", "12", "345", "a1", "0,"], k=rng.randrange(1, 5)))
+        texts = sorted(
+            {start + "".join(rng.choices("1234x", k=rng.randrange(0, 5))) for _ in range(rng.randrange(1, 5))}
+        )
+        cuts = [encode(text) for text in texts]
+        history = rng.choice(cuts)
+        history = history[: rng.randrange(len(history))]
+        matcher = Matcher(Grammar.from_choices(texts), vocabulary)
+        assert matcher.accept_tokens(history) == len(history)
+        found = matcher.forced_tokens()
+        known = vocabularies.spell(vocabulary, history)
+        for text, cut in zip(texts, cuts, strict=True):
+            if found and text.encode().startswith(known):
+                assert cut[: len(history) + len(found)] == [*history, *found], (texts, history, found)
+        n_given += len(found)
+    assert n_given > 200
+    assert Matcher('start: "1234" ("x" | "y")', vocabulary).forced_tokens() == [ids[b"1"], ids[b"234"]]
+    assert Matcher('start: "x1234" ("5" | "y")', vocabulary).forced_tokens() == [ids[b"x"]]
+    # With tokens of one digit there is nothing to group.
+    assert Matcher('start: "x1234" ("5" | "y")', Vocabulary.bytes()).forced_tokens() == list(b"x1234")
+
+
 def test_ends_inside_characters() -> None:
     # "é" and "è" share their first byte, for which there is a token; that the tokenizer cannot be asked about.
     tokens = [*(bytes([byte]) for byte in range(256)), "é".encode(), b"a\xc3", b""]
@@ -185,6 +279,10 @@ def test_what_the_tokenizer_does_not_spell() -> None:
     lossy = Vocabulary.bytes().with_encode(lambda text: list(text.lower().encode()))
     assert Matcher('start: "abc" ("d" | "e")', lossy).forced_tokens() == list(b"abc")
     assert Matcher('start: "aBc" ("d" | "e")', lossy).forced_tokens() == []
+    padding = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"", b""], eos_token_id=256).with_encode(
+        lambda text: [*text.encode(), 257, 257]
+    )
+    assert Matcher('start: "abc" ("d" | "e")', padding).forced_tokens() == []
     beyond = Vocabulary.bytes().with_encode(lambda text: [300])
     assert Matcher('start: "abc" ("d" | "e")', beyond).forced_tokens() == []
 
@@ -256,6 +354,70 @@ def test_documents_of_a_schema(name: str) -> None:
         assert matcher.accept_tokens(found) == len(found)
         at += len(found)
     assert n_forced > len(tokens) / 3
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("what", ["padding", "truncation", "both"])
+def test_a_tokenizer_that_pads_or_truncates(what: str, when: str) -> None:
+    """Tokenizers are shared: another call may switch it on at any time. It does not concern the tokenizer's cut."""
+    tokenizers = pytest.importorskip("tokenizers")
+    letters = {letter: number for number, letter in enumerate("abcdefgh")}
+    model = tokenizers.models.BPE({**letters, "ab": 8, "<pad>": 9, "</s>": 10}, [("a", "b")])
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.add_special_tokens(["<pad>", "</s>"])
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+
+    def switch() -> None:
+        if what != "truncation":
+            tokenizer.enable_padding(length=16, pad_id=9, pad_token="<pad>")
+        if what != "padding":
+            tokenizer.enable_truncation(3)
+
+    if when == "before":
+        switch()
+    with pytest.warns(VocabularyWarning):  # most bytes have no token
+        vocabulary = Vocabulary.from_transformers(tokenizer, eos_token_id=10)
+    if when == "after":
+        switch()
+    assert vocabulary.encode is not None and list(vocabulary.encode("cabd")) == [2, 8, 3]
+    assert Matcher('start: "cabdefg" ("a" | "h")', vocabulary).forced_tokens() == [2, 8, 3, 4, 5, 6]
+    assert (tokenizer.padding is not None) == (what != "truncation"), "the caller's tokenizer stays as it is"
+    assert (tokenizer.truncation is not None) == (what != "padding")
+
+
+@pytest.mark.parametrize("name", vocabularies.NAMES)
+def test_long_texts_with_real_tokenizers(name: str) -> None:
+    """Texts of which only the end is cut, in the history and in what is forced."""
+    vocabulary = vocabularies.load(name)
+    encode = vocabulary.encode
+    assert encode is not None
+    rng = Random(name)
+    n_given = n_long = 0
+    for _ in range(effort(30, 2000)):
+        pieces = PIECES if rng.random() < 0.5 else rng.sample(PIECES, 6)
+        start = "".join(rng.choices(pieces, k=rng.randrange(100, 700)))
+        ends = ["".join(rng.choices(PIECES, k=rng.randrange(0, 6))) for _ in range(rng.randrange(1, 5))]
+        texts = sorted({start + end for end in ends})
+        cuts = {text: list(encode(text)) for text in texts}
+        if any(vocabularies.spell(vocabulary, cut) != text.encode() for text, cut in cuts.items()):
+            continue
+        cut = cuts[rng.choice(texts)]
+        matcher = Matcher(Grammar.from_choices(texts), vocabulary)
+        at = rng.choice([0, rng.randrange(len(cut))])
+        assert matcher.accept_tokens(cut[:at]) == at
+        while at < len(cut):
+            known = vocabularies.spell(vocabulary, cut[:at]) + matcher.forced_bytes()
+            found = matcher.forced_tokens()
+            for text, other in cuts.items():
+                if found and text.encode().startswith(known):
+                    assert other[: at + len(found)] == [*cut[:at], *found], (texts, at)
+            n_given += len(found)
+            n_long += len(known) > 1000 and len(found) > 0
+            step = rng.randrange(1, len(found) + 1) if found else 1
+            assert matcher.accept_tokens(cut[at : at + step]) == step
+            at += step
+    assert n_given > 1000 < n_long * 1000
 
 
 def test_a_unigram_model_of_tokenizers() -> None:

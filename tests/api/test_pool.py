@@ -61,7 +61,7 @@ def test_the_first_mask_is_made_already() -> None:
 
 def test_matchers_with_other_end_tokens_have_the_same_grammar() -> None:
     pool, make = MatcherPool(VOCABULARY, warm=0.001), Counted()
-    for ends in (None, [258], (258, 257), np.array([258]), iter([257])):
+    for ends in (None, [258], (258, 257), np.array([258]), iter([257]), 258):
         matcher = pool.matcher(make, "true", eos_token_ids=ends)
         assert matcher.accept_tokens(b"true") == 4
         assert list(np.flatnonzero(filled(matcher))) == list(matcher.eos_token_ids)
@@ -109,12 +109,103 @@ def test_errors_are_raised_each_time() -> None:
     with pytest.raises(LimitError):
         pool.matcher(Grammar.from_lark, 'start: "a" | "b"', limits=Limits(productions=1))
     assert pool.stats() == {"grammars": 0, "loaded": 0, "found": 0}
-    with pytest.raises(TypeError, match="hashable"):
+    with pytest.raises(
+        TypeError, match=r"argument 1 of `make` is a dict that cannot be hashed.*give schemas as JSON text"
+    ):
         pool.matcher(make, {"type": "integer"})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="registry of `make` is a dict"):
+        pool.matcher(make, SCHEMA, registry={})
+    with pytest.raises(TypeError, match="argument 1 of `make` is a tuple"):
+        pool.matcher(make, ([],))  # type: ignore[arg-type]
     assert pool.matcher(make, ONLY[1]).accept(ord("1"))
-    for wrong in ({"capacity": 0}, {"warm": -1}):
+    for wrong in ({"capacity": 0}, {"memory": 0}, {"warm": -1}, {"warm": float("nan")}, {"warm": float("inf")}):
         with pytest.raises(ValueError, match="must be at least 1"):
             MatcherPool(VOCABULARY, **wrong)  # type: ignore[arg-type]
+    for wrong in ({"capacity": 1.5}, {"memory": "1"}, {"warm": None}):
+        with pytest.raises(TypeError):
+            MatcherPool(VOCABULARY, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="over a Vocabulary, not NoneType"):
+        MatcherPool(None)  # type: ignore[arg-type]
+
+
+def test_numbers_of_different_types_are_different_arguments() -> None:
+    pool = MatcherPool(VOCABULARY)
+    asked: list[object] = []
+
+    def make(*arguments: object, **options: object) -> Grammar:
+        asked.extend([*arguments, *options.values()])
+        return Grammar.from_json_schema(ONLY[1])
+
+    for value in (1, True, 1.0, 1, True, 1.0):
+        pool.matcher(make, value)
+        pool.matcher(make, option=value)
+        pool.matcher(make, ("a", (value,)))
+    assert pool.stats() == {"grammars": 9, "loaded": 9, "found": 9}
+    assert [type(each) for each in asked if not isinstance(each, tuple)] == [int, int, bool, bool, float, float]
+
+
+def test_what_the_grammars_take_is_bounded() -> None:
+    def schema(n: int, n_keys: int = 1000) -> str:
+        return json.dumps({"properties": {f"k{n}_{i}": {"type": "integer"} for i in range(n_keys)}})
+
+    make = Counted()
+    one = MatcherPool(VOCABULARY)
+    one.matcher(make, schema(0))
+    size = one.n_bytes
+    assert 500_000 < size <= one.matcher(make, schema(0)).grammar.engine.n_bytes < size + 1000
+    pool = MatcherPool(VOCABULARY, memory=3 * size + size // 2)
+    first = pool.matcher(make, schema(0))
+    for n in range(1, 8):
+        pool.matcher(make, schema(n))
+        assert pool.n_bytes <= pool.memory
+        assert pool.stats()["grammars"] == min(n + 1, 3)
+    assert first.accept(ord("{"))
+    # The latest one stays, however large it is; the others go.
+    small = MatcherPool(VOCABULARY, memory=size // 2)
+    small.matcher(make, ONLY[1])
+    for _ in range(2):
+        small.matcher(make, schema(9))
+    assert small.stats() == {"grammars": 1, "loaded": 2, "found": 1} and small.n_bytes > small.memory
+    small.matcher(make, ONLY[1])
+    assert small.stats()["grammars"] == 1 and 0 < small.n_bytes < size // 2
+    small.clear()
+    assert small.n_bytes == 0
+
+
+def test_what_is_learned_counts() -> None:
+    pool = MatcherPool(VOCABULARY)
+    matcher = pool.matcher(Grammar.from_lark, 'start: (/[a-z]{1,40}x/ | /[0-9]{1,30}7/ | "{" start "}")*')
+    loaded = pool.n_bytes
+    for byte in (b"{" * 5 + b"abcdefghijklmnopqrstuvwx" + b"01234567" + b"}" * 5) * 20:
+        assert matcher.accept(byte)
+        filled(matcher)
+    assert pool.n_bytes == loaded
+    pool.matcher(make := Counted(), ONLY[1])
+    assert pool.n_bytes > loaded + 1000 and make.n_calls == 1
+    # When it is asked for again, it may be too large for others to stay.
+    pool.memory = 1
+    pool.matcher(Grammar.from_lark, 'start: (/[a-z]{1,40}x/ | /[0-9]{1,30}7/ | "{" start "}")*')
+    assert pool.stats()["grammars"] == 1
+
+
+def test_what_is_not_loaded_takes_the_place_of_no_grammar() -> None:
+    pool, make, blocked = MatcherPool(VOCABULARY, capacity=1), Counted(), Blocked()
+    pool.matcher(make, ONLY[1])
+    with pytest.raises(GrammarError):
+        pool.matcher(make, '{"type": "nothing"}')
+    # Nor does one that is being loaded go before it can be found.
+    thread = threading.Thread(target=lambda: pool.matcher(blocked, SCHEMA))
+    thread.start()
+    assert blocked.begun.wait(30)
+    pool.matcher(make, ONLY[1])
+    assert make.n_calls == 2 and pool.stats()["found"] == 1
+    pool.matcher(make, ONLY[2])
+    waiting = threading.Thread(target=lambda: pool.matcher(blocked, SCHEMA))
+    waiting.start()
+    blocked.may_end.set()
+    thread.join()
+    waiting.join()
+    assert pool.stats() == {"grammars": 1, "loaded": 3, "found": 2}, "it was loaded once"
 
 
 class Blocked:

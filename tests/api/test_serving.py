@@ -94,6 +94,12 @@ def test_an_explanation_knows_the_end_tokens() -> None:
     assert matcher.explain(258).is_allowed
 
 
+def test_one_end_token_may_be_given_alone() -> None:
+    for ends in (258, np.int64(258), np.array([258]), iter([258])):
+        matcher = Matcher('start: "ab"', VOCABULARY, ends)
+        assert matcher.eos_token_ids == (258,)
+
+
 def test_end_tokens_that_cannot_be_are_refused() -> None:
     with pytest.raises(VocabularyError, match=r"eos_token_ids has 262; the vocabulary has the ids 0 to 261"):
         Matcher('start: "ab"', VOCABULARY, [256, 262])
@@ -101,8 +107,10 @@ def test_end_tokens_that_cannot_be_are_refused() -> None:
         Matcher('start: "ab"', VOCABULARY, [259])
     with pytest.raises(VocabularyError, match="eos_token_ids is empty"):
         Matcher('start: "ab"', VOCABULARY, [])
+    with pytest.raises(VocabularyError, match="eos_token_ids has 262"):
+        Matcher('start: "ab"', VOCABULARY, 262)
     with pytest.raises(TypeError):
-        Matcher('start: "ab"', VOCABULARY, 256)  # type: ignore[arg-type]
+        Matcher('start: "ab"', VOCABULARY, 258.0)  # type: ignore[arg-type]
     # They may replace those that a vocabulary lacks.
     without = Vocabulary.from_tokens(TOKENS, eos_token_id=None)
     with pytest.raises(VocabularyError, match="no EOS token"):
@@ -302,6 +310,7 @@ def ended(matcher: Matcher, row: np.ndarray, error: Exception) -> None:
     assert matcher.is_finished() and not matcher.is_accepting()
     assert not any(matcher.accept(token) for token in (*b"a{", 258, 261))
     assert matcher.accept_tokens([258]) == matcher.validate(b"a") == 0
+    assert np.flatnonzero(walked(matcher)).tolist() == [258, 261] and matcher.temperature() is None
     assert matcher.tokens == [97, 97]
     fork = matcher.fork()
     assert fork.error is matcher.error

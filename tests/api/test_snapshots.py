@@ -282,6 +282,29 @@ def test_counts_are_compared_with_what_is_there(where: str) -> None:
     assert caught.value.cause == "damaged"
 
 
+@pytest.mark.parametrize("name", ["", "a b", "x: y", "\n"])
+def test_errors_have_names(name: str) -> None:
+    """A name that is none would be read as a part of the message, and another snapshot follow from it."""
+    vocabulary, grammar = Vocabulary.bytes(), Grammar.from_lark(LIST)
+    head = Matcher(grammar, vocabulary).snapshot()[:HEAD] + b"\x00\x00\x02"
+    with pytest.raises(SnapshotError, match="no name") as caught:
+        Matcher.restore(sealed(head + bytes([len(name)]) + name.encode() + b"\x01m" + b"1234"), grammar, vocabulary)
+    assert caught.value.cause == "damaged"
+    engine = Engine(Regexes())
+    start, letter = engine.add_nonterminal("start"), engine.add_terminal("a", engine.regexes.literal(b"a"))
+
+    def expand() -> list[list[int]]:
+        raise type(name, (RuntimeError,), {})("a fault")
+
+    engine.add_production(start, [letter, engine.add_lazy("x", expand)])
+    engine.finish(start)
+    odd = SimpleNamespace(engine=engine, fingerprint="ab" * 32)
+    matcher = Matcher(odd, vocabulary)
+    matcher.fill_bitmask(np.zeros(9, dtype=np.int32), on_error="end")
+    taken = matcher.snapshot()
+    assert Matcher.restore(taken, odd, vocabulary).snapshot() == taken
+
+
 def test_tokens_that_nobody_accepted() -> None:
     vocabulary, grammar = Vocabulary.bytes(), Grammar.from_lark(LIST)
     head = Matcher(grammar, vocabulary).snapshot()[:HEAD]

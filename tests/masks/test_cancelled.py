@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -22,6 +22,8 @@ from earleymask import (
     MatcherInUseError,
     Vocabulary,
     allocate_bitmask,
+    fill_bitmasks,
+    fill_draft_bitmasks,
     start_bitmasks,
 )
 from siege.texts import tangle
@@ -149,6 +151,76 @@ def test_rows_of_a_batch() -> None:
     assert list(caught.value.errors) == [0] and isinstance(caught.value.errors[0], MatcherCancelledError)
     assert not rows[0].any() and rows[1].any()
     assert slow.tokens == [ord("a")] and slow.error is None
+
+
+BATCHES: dict[str, Callable[[list[Matcher], np.ndarray], Any]] = {
+    "in the background": lambda matchers, rows: start_bitmasks(matchers, rows, on_error="end").wait(),
+    "at once": lambda matchers, rows: fill_bitmasks(matchers, rows, on_error="end"),
+    "in time": lambda matchers, rows: fill_bitmasks(matchers, rows, on_error="end", seconds=20),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_cancelled_row_does_not_end_its_sequence(name: str) -> None:
+    slow, good = slow_matcher(), Matcher(Grammar.from_regex("[ab]*"), VOCABULARY)
+    rows = allocate_bitmask(2, VOCABULARY)
+    thread = cancel_after(slow, 0.1, [])
+    with pytest.raises(BatchError) as caught:
+        BATCHES[name]([slow, good], rows)
+    thread.join()
+    assert list(caught.value.errors) == [0] and isinstance(caught.value.errors[0], MatcherCancelledError)
+    assert slow.error is None and not slow.is_finished() and not rows[0].any()
+    assert np.unpackbits(rows[1].view(np.uint8), bitorder="little").nonzero()[0].tolist() == [97, 98, 256]
+
+
+@pytest.mark.parametrize("on_error", ["raise", "end"])
+def test_rows_behind_a_draft(on_error: Literal["raise", "end"]) -> None:
+    matcher, times = Matcher(Grammar.from_lark(TANGLE, limits=Limits.trusted()), VOCABULARY), list[float]()
+    rows = allocate_bitmask(3, VOCABULARY)
+    matcher.fill_bitmask(rows[0])  # so the draft's call meets the slow step when it is cancelled
+    expected = rows[0].copy()
+    thread = cancel_after(matcher, 0.2, times)
+    with pytest.raises(MatcherCancelledError):
+        fill_draft_bitmasks(matcher, b"ab", rows, on_error=on_error)
+    assert time.perf_counter() - times[0] < 1
+    thread.join()
+    assert (rows[0] == expected).all() and not rows[1:].any()
+    assert matcher.n_tokens == 0 and matcher.error is None and matcher.accept(ord("a"))
+
+
+CLAIMING: dict[str, Callable[[Matcher, Matcher], Any]] = {
+    "accept_tokens": lambda slow, _: slow.accept_tokens(b"ab"),
+    "fill_bitmasks": lambda slow, good: fill_bitmasks([slow, good], allocate_bitmask(2, VOCABULARY)),
+    "fill_bitmasks in time": lambda slow, good: fill_bitmasks(
+        [slow, good], allocate_bitmask(2, VOCABULARY), seconds=20
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMING)
+def test_matchers_are_reserved_until_the_call_returns(name: str) -> None:
+    slow, good = slow_matcher(), Matcher(Grammar.from_regex("[ab]*"), VOCABULARY)
+    reserved = [slow] if name == "accept_tokens" else [slow, good]
+    errors: list[EarleymaskError] = []
+
+    def work() -> None:
+        with pytest.raises(EarleymaskError) as caught:
+            CLAIMING[name](slow, good)
+        errors.append(caught.value)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.1)
+    for matcher in reserved:
+        for call in (lambda m: m.rollback(0), lambda m: m.accept(ord("a")), lambda m: m.is_accepting()):
+            with pytest.raises(MatcherInUseError):
+                call(matcher)
+    slow.cancel()
+    thread.join()
+    assert isinstance(errors[0], MatcherCancelledError | BatchError)
+    assert slow.tokens == [ord("a")] and good.tokens == []
+    slow.rollback(1)  # they can be used again
+    assert slow.accept(ord("a")) and good.accept(ord("a"))
 
 
 def test_many_threads_cancel_at_any_time() -> None:

@@ -162,6 +162,32 @@ thread.join()
 assert matcher.validate(b"abba") == 4
 """
 
+SLOW = """
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+began = threading.Event()
+
+def make_slow(package, wait):
+    \"\"\"Let the import of each module of a package take its time.\"\"\"
+
+    class Slow(MetaPathFinder):
+        def find_spec(self, name, path=None, target=None):
+            if not name.startswith(package):
+                return None
+            spec = PathFinder.find_spec(name, path)
+            execute = spec.loader.exec_module
+
+            def execute_slowly(module):
+                began.set()
+                wait()
+                execute(module)
+
+            spec.loader.exec_module = execute_slowly
+            return spec
+
+    sys.meta_path.insert(0, Slow())
+"""
+
 
 def run(program: str) -> None:
     child = subprocess.run([sys.executable, "-c", BEGINNING + program], capture_output=True, text=True, timeout=600)
@@ -214,3 +240,49 @@ began = time.monotonic()
 assert matcher.validate(tokens()) == 3
 assert time.monotonic() - began < 4 * _locks.MOST_SECONDS
 """)
+
+
+@pytest.mark.parametrize("kind", ["json_schema", "gbnf"])
+def test_the_first_grammar_of_a_kind_is_loaded_meanwhile(kind: str) -> None:
+    """Python's locks of modules that another thread is importing are taken in the child for ever."""
+    run(
+        SLOW
+        + f"""
+make_slow("earleymask.grammar.{kind}", lambda: time.sleep(0.05))
+texts = {{"json_schema": "true", "gbnf": 'root ::= "true"'}}
+
+def load():
+    matcher = Matcher(Grammar.from_{kind}(texts["{kind}"]), Vocabulary.bytes())
+    assert matcher.accept_tokens(b"true") == 4
+
+thread = threading.Thread(target=load, daemon=True)
+thread.start()
+assert began.wait(30)
+for _ in range(20):
+    time.sleep(0.01)
+    fork(load, seconds=15)
+thread.join()
+load()
+"""
+    )
+
+
+def test_an_import_that_takes_too_long_is_not_waited_for() -> None:
+    run(
+        SLOW
+        + """
+ended = threading.Event()
+make_slow("earleymask.grammar.gbnf", lambda: ended.wait(20))
+thread = threading.Thread(target=lambda: Grammar.from_gbnf('root ::= "a"'), daemon=True)
+thread.start()
+assert began.wait(30)
+_locks.MOST_SECONDS = 0.2
+assert _locks.is_importing()
+begin = time.monotonic()
+fork(lambda: Matcher(Grammar.from_regex("a"), Vocabulary.bytes()).mask(), seconds=15)
+assert time.monotonic() - begin < 10
+ended.set()
+thread.join()
+assert not _locks.is_importing()
+"""
+    )

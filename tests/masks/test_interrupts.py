@@ -12,9 +12,18 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from earleymask import Grammar, Limits, Matcher, Vocabulary
+from earleymask import (
+    BatchError,
+    Grammar,
+    Limits,
+    Matcher,
+    Vocabulary,
+    fill_bitmasks,
+    fill_draft_bitmasks,
+)
 from siege.texts import tangle
 from support import vocabularies
 from support.paths import TESTS
@@ -157,3 +166,59 @@ def test_ctrl_c_ends_a_call(name: str) -> None:
     assert ended - sent[0] < 1, "ten times a busy machine's slowest"
     assert sent[0] - begin < 5, "the other thread was kept from running"
     assert matcher.tokens == matcher.fork().tokens == [ord("a")]  # the lock of the grammar is free, nothing has moved
+
+
+class TooLateError(Exception):
+    """What the handler of a signal raises."""
+
+
+ENDING: dict[str, Callable[[Matcher, np.ndarray], Any]] = {
+    "mask": lambda matcher, rows: matcher.fill_bitmask(rows[0], on_error="end"),
+    "batch": lambda matcher, rows: fill_bitmasks([matcher], rows, on_error="end"),
+    "draft": lambda matcher, rows: fill_draft_bitmasks(matcher, b"ab", rows, on_error="end"),
+}
+
+
+@pytest.mark.parametrize("name", ENDING)
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
+def test_what_a_handler_raises_ends_no_sequence(name: str) -> None:
+    matcher = slow_matcher()
+    rows = np.full((3, 9), -1, np.int32)
+    if name == "draft":
+        matcher.rollback(1)
+
+    def handle(*_: object) -> None:
+        raise TooLateError
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises((TooLateError, BatchError)) as caught:
+            ENDING[name](matcher, rows)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    error = caught.value
+    assert isinstance(error.errors[0] if isinstance(error, BatchError) else error, TooLateError)
+    assert matcher.error is None and not matcher.is_finished()
+    if name == "draft":
+        assert not rows[1:].any()
+    elif name == "batch":
+        assert not rows[0].any()
+
+
+def test_rows_behind_a_draft_that_ctrl_c_ends() -> None:
+    class Interrupted(Matcher):
+        n_left = 2
+
+        def fill_bitmask(self, row: np.ndarray, **options: Any) -> None:  # type: ignore[override]
+            if not Interrupted.n_left:
+                raise KeyboardInterrupt
+            Interrupted.n_left -= 1
+            super().fill_bitmask(row, **options)
+
+    matcher = Interrupted('start: "abc"', Vocabulary.bytes())
+    rows = np.full((4, 9), 7, np.int32)
+    with pytest.raises(KeyboardInterrupt):
+        fill_draft_bitmasks(matcher, b"ab", rows)
+    assert rows[0].any() and not rows[1:3].any() and (rows[3] == 7).all()
