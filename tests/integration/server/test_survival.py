@@ -67,6 +67,13 @@ class Served:
             time.sleep(0.01)
         return False
 
+    def counts(self, *statuses: int, become: tuple[int, ...]) -> bool:
+        """Wait until so many chat completions have ended with these statuses, and so many times have been observed."""
+        end = time.monotonic() + PATIENCE
+        while (*map(self.counted, statuses), self.n_timed()) != become and time.monotonic() < end:
+            time.sleep(0.01)
+        return (*map(self.counted, statuses), self.n_timed()) == become
+
     def counted(self, status: int) -> int:
         """Return how many chat completions have ended with a status."""
         key = ("earleymask_requests_total", f'endpoint="chat",status="{status}"')
@@ -306,7 +313,7 @@ def test_a_stream_that_nobody_reads_ends_in_time(hurried: Served) -> None:
         assert hurried.is_idle()  # while the connection is open
         with pytest.raises(httpx.RemoteProtocolError):
             response.read()
-    assert (hurried.counted(408), hurried.n_timed()) == (before[0] + 1, before[1] + 1)
+    assert hurried.counts(408, become=(before[0] + 1, before[1] + 1))
 
 
 def test_a_stream_that_is_read_says_that_its_time_is_over(hurried: Served) -> None:
@@ -315,7 +322,7 @@ def test_a_stream_that_is_read_says_that_its_time_is_over(hurried: Served) -> No
         lines = [line for line in response.iter_lines() if line]
     assert json.loads(lines[-1].removeprefix("data: "))["error"]["code"] == "timeout"
     assert hurried.is_idle()
-    assert (hurried.counted(408), hurried.counted(200), hurried.n_timed()) == (before[0] + 1, before[1], before[2] + 1)
+    assert hurried.counts(408, 200, become=(before[0] + 1, before[1], before[2] + 1))
 
 
 def test_the_time_of_a_stream_is_that_to_its_end(served: Served) -> None:
@@ -329,12 +336,12 @@ def test_the_time_of_a_stream_is_that_to_its_end(served: Served) -> None:
         begun = time.perf_counter() - began
         assert served.n_timed() == n_before  # it goes on
         assert list(lines)[-2:-1] == ["data: [DONE]"]
-    assert served.is_idle() and served.n_timed() == n_before + 1
+    assert served.is_idle() and served.counts(become=(n_before + 1,))
     assert sums["earleymask_request_seconds"] - before > begun / 2
     with served.stream(ENDLESS) as response:
         left_lines = response.iter_lines()
         next(left_lines)
-    assert served.is_idle() and served.counted(499) == left + 1
+    assert served.is_idle() and served.counts(499, become=(left + 1, n_before + 2))
 
 
 def test_a_client_that_leaves_while_it_sends(served: Served, caplog: pytest.LogCaptureFixture) -> None:
