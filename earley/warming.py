@@ -1,8 +1,9 @@
 """Masks made before they are asked for, by threads in the background (`Grammar.warm`, `Matcher.ahead`).
 
 One list of work serves the whole process, so that many requests do not start many threads. The newest work comes first:
-what has waited long has probably been asked for in the meantime. The threads are daemons. They begin with the first
-work, and end with the process.
+what has waited long has probably been asked for in the meantime. Grammars that are being loaded go before it for a
+while, because their requests wait for them. The threads are daemons. They begin with the first work, and end with the
+process.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,48 @@ MOST_WAITING = 256
 """How much work may wait for a thread. The oldest is given up for more: each keeps a matcher and its grammar."""
 
 
+MOST_PATIENCE = 0.05
+"""Seconds, for one grammar and in all, for which the background lets loads go first."""
+
+GAP = 0.002
+"""Seconds after a load in which the next one of a queue begins.
+
+PERF: when 32 requests with schemas of their own come to vLLM at once (`bench.in_vllm`, two cores), their grammars are
+ready after 13 ms in the mean. It was 20 when the background did not wait; without warming it is 10.
+"""
+
+PAUSE = 0.001
+"""Seconds between two looks at whether loads go on."""
+
+
+class Loads:
+    """The loads that are going on in this process, for whose ends requests wait: `with loads: ...`."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self._lock = threading.Lock()
+        self._n = 0
+        self._ended = -GAP
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._n += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n -= 1
+            self._ended = time.monotonic()
+
+    def go_on(self) -> bool:
+        """Return whether a load is going on, or the next one may be about to begin."""
+        return self._n > 0 or time.monotonic() - self._ended < GAP
+
+
+loads = Loads()
+
+
 class Warming:
     """Masks of a grammar that are being made in the background.
 
@@ -43,6 +87,7 @@ class Warming:
 
     def __init__(self, texts: LikelyTexts) -> None:
         self._texts: LikelyTexts | None = texts
+        self._is_stopped = False
         self._ended = threading.Event()
         self._stats = {"masks": 0, "texts": 0, "nanoseconds": 0, "complete": 0}
         self.error: BaseException | None = None
@@ -50,6 +95,7 @@ class Warming:
 
     def stop(self) -> None:
         """Make no more masks. The one that is being made is given up within a millisecond."""
+        self._is_stopped = True
         texts = self._texts
         if texts is not None:
             texts.stop()
@@ -84,9 +130,14 @@ class Warming:
         texts = self._texts
         if texts is None:
             return
+        patience = MOST_PATIENCE
         try:
             while not texts.is_done:
-                texts.work()
+                if patience > 0 and loads.go_on() and not self._is_stopped:
+                    time.sleep(PAUSE)
+                    patience -= PAUSE
+                else:
+                    texts.work()
         except BaseException as error:  # it must not end the thread
             self.error = error.with_traceback(None)
         self._note(texts)
@@ -172,6 +223,7 @@ class _Workers:
         """In a forked child, which has no threads of its parent, end what they have not done."""
         unfinished = [*self._waiting, *self._working.values()]
         self._begin()
+        loads.begin()
         for warming in unfinished:
             warming._ended = threading.Event()  # nobody knows who has the lock of the old one
             warming._end()

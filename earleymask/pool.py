@@ -17,6 +17,7 @@ from typing import Any, SupportsIndex
 
 from .bitmask import allocate_bitmask
 from .earley import Matcher
+from .earley.warming import loads
 from .grammar import Grammar
 from .trie import Vocabulary
 
@@ -101,7 +102,9 @@ class MatcherPool:
                 grammar = place.grammar
                 is_new = grammar is None
                 if grammar is None:
-                    grammar = place.grammar = self._loaded(make(*arguments, **options), ends)
+                    with loads:
+                        grammar = self._loaded(make(*arguments, **options), ends)
+                    place.grammar = grammar
             self._count(key, place, is_new=is_new)
         finally:
             self._leave(key, place)

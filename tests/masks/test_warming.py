@@ -156,8 +156,7 @@ def test_masks_are_the_same_while_others_are_made(ahead: bool) -> None:
             if not ahead and warmings[0].is_done:
                 break
         for warming in warmings:
-            if not ahead:
-                warming.wait(2)  # it gives way all the time while masks are asked for
+            warming.wait(2)  # it gives way all the time while masks are asked for
             warming.stop()
             assert warming.wait(60)
             assert warming.error is None
@@ -466,3 +465,26 @@ def test_any_check_may_fail(name: str) -> None:
             break
         after += 1 + after // 3
     assert n_failed > 5
+
+
+def test_loads_go_first_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warming_module, "MOST_PATIENCE", 0.2)
+    grammar, vocabulary = Grammar.from_json_schema({"type": "object"}), Vocabulary.bytes()
+    with warming_module.loads:
+        work = grammar.warm(vocabulary, seconds=5)
+        assert not work.wait(0.05) and work.stats()["masks"] == 0, "a load is going on"
+        time.sleep(0.3)
+        work.stop()
+        assert work.wait(5) and work.stats()["masks"] > 0, "its patience was at an end"
+        work = grammar.warm(vocabulary, seconds=5)
+        work.stop()
+        assert work.wait(0.15), "stopping does not wait"
+    monkeypatch.setattr(warming_module, "GAP", 60)
+    assert warming_module.loads.go_on(), "the next load may follow"
+    monkeypatch.setattr(warming_module, "GAP", 0)
+    assert not warming_module.loads.go_on()
+    with warming_module.loads:
+        pid = os.fork()
+        if not pid:
+            os._exit(warming_module.loads.go_on())
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, "no load goes on in a child"
