@@ -4,7 +4,8 @@
 
 Each sequence of a batch writes a document of a schema of its own that the process has not met before. A step is a call
 of the logits processor, as the loop makes it: the ids so far and a row of scores for each sequence go in, masked scores
-come out. Beside it stand XGrammar's processor for `transformers`, and llama.cpp's own grammar, which is a sampler.
+come out. Beside it stand XGrammar's processor for `transformers`, and llama.cpp's own grammar, which is a sampler:
+llama-cpp-python applies it to all tokens in each step, while llama.cpp's own programs try the sampled token first.
 *Made* is the time from a schema's text to the processor; *first* the same with its first step.
 
 Packages that the measuring environment lacks are installed in one of its own, in `build/environments`.
@@ -82,7 +83,7 @@ def transformers_ways(vocabulary: Any, size: int) -> Iterator[Way]:
     import xgrammar
     from xgrammar.contrib.hf import LogitsProcessor
 
-    from earleymask import Grammar
+    from earleymask import Grammar, Vocabulary
     from earleymask.integration.continuous_batching import RequestGrammars
     from earleymask.integration.transformers import GrammarLogitsProcessor
 
@@ -94,8 +95,12 @@ def transformers_ways(vocabulary: Any, size: int) -> Iterator[Way]:
         processor = GrammarLogitsProcessor(list(map(Grammar.from_json_schema, schemas)), vocabulary, prompt_length=0)
         return lambda ids, scores: processor(torch.tensor(ids, dtype=torch.int64), scores)
 
+    another = Vocabulary.from_tokens(  # what is learned about one does not help the other
+        [vocabulary.token_bytes(token_id) for token_id in range(vocabulary.size)], eos_token_id=vocabulary.eos_token_ids
+    )
+
     def continuous(schemas: list[str]) -> Step:
-        processor = RequestGrammars(vocabulary)
+        processor = RequestGrammars(another)
         states = [
             State(eos_token_id=eos, logit_processor_kwargs={"grammar": Grammar.from_json_schema(schema)})
             for schema in schemas
@@ -182,7 +187,7 @@ def llama_ways(vocabulary: Any, size: int) -> Iterator[Way]:
         return step
 
     yield Way("earleymask", 1, ours, lambda _: noise.copy())
-    yield Way("llama.cpp's grammar", 1, own, lambda _: blank.copy())
+    yield Way("llama.cpp's grammar in llama-cpp-python", 1, own, lambda _: blank.copy())
 
 
 def write_vocabulary(gguf: Any, path: Path, vocabulary: Any) -> None:

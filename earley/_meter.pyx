@@ -322,7 +322,10 @@ cdef int look_at_signals() except -1:
     try:
         PyErr_CheckSignals()
     except Exception as error:
-        error._is_of_handler = True                     # see `ends_sequence` in errors.py
+        try:
+            error._is_of_handler = True                 # see `ends_sequence` in errors.py
+        except Exception:                               # such errors have no place for it
+            pass
         raise
     finally:
         set_bounds(bounds)

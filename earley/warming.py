@@ -54,7 +54,7 @@ class Loads:
         self.begin()
 
     def begin(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler of signals may load a grammar at any place
         self._n = 0
         self._ended = -GAP
 
@@ -64,7 +64,7 @@ class Loads:
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._n -= 1
+            self._n = max(0, self._n - 1)  # a load may end in a forked child, which has begun anew
             self._ended = time.monotonic()
 
     def go_on(self) -> bool:

@@ -147,6 +147,8 @@ def _measure_one(
     questions: Sequence[Question],
     bar: Any,
 ) -> Row:
+    # What is learned about a vocabulary is shared by its grammars. Each way has one of its own.
+    small = replace(small, vocabulary=earleymask.model_vocabulary(small.model, small.tokenizer))
     grammar = task.grammar(small.vocabulary)
     attempts = []
     for seed, question in enumerate(questions):

@@ -44,7 +44,8 @@ class Follower:
         self.max_tokens = max_tokens
         self.error: BaseException | None = None
         self.n_calls = 0
-        self._n_failed: int | None = None  # ids of the call whose error has ended the sequence
+        self._n_failed: int | None = None  # ids of the call whose mask has ended the sequence
+        self._n_ids = 0  # of the last call
         self._prompt: npt.NDArray[np.integer[Any]] | None = None
         self._row = allocate_bitmask(1, self.vocabulary)[0]
 
@@ -87,17 +88,18 @@ class Follower:
     def row_or_end(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
         """Return the mask as `row` does; but if that fails, keep the error, and allow EOS alone from then on, unless
         the loop takes back the tokens after which it failed."""
+        self._n_ids = len(ids)
         if self._n_failed is not None and len(ids) < self._n_failed:
             self.error = self._n_failed = None
         if self.error is None:
             try:
                 return self.row(ids)
             except Exception as error:
-                self.end(error)
-                self._n_failed = len(ids)
+                self.end(error, here=True)
         return self._row
 
-    def end(self, error: BaseException) -> None:
-        """Keep an error, and end the sequence."""
+    def end(self, error: BaseException, *, here: bool = False) -> None:
+        """Keep an error, and end the sequence. `here`: unless the tokens of the last call are taken back."""
         self.error = error
+        self._n_failed = self._n_ids if here else None
         Matcher.only_eos(self.vocabulary).fill_bitmask(self._row)

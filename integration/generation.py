@@ -169,7 +169,7 @@ class _Loop:
         self.forced = forced
         self.threads = threads
         self.size = vocabulary.size
-        self.n_readable = model.get_input_embeddings().num_embeddings
+        self.n_readable = _n_readable(model)
         self.masks = allocate_bitmask(len(rows), vocabulary)
 
     def run(self, temperature: float | None, generator: torch.Generator | None, bar: Any) -> int:
@@ -222,7 +222,7 @@ class _Loop:
 
     def force(self, index: int, tokens: Sequence[int]) -> None:
         """Append forced tokens to a row. A vocabulary may have ids that the model has not."""
-        if max(tokens, default=0) >= self.n_readable:
+        if self.n_readable is not None and max(tokens, default=0) >= self.n_readable:
             raise excluded_mask(f"row {index}, after {len(self.rows[index].tokens)} tokens")
         self.rows[index].write(tokens, forced=True)
 
@@ -264,6 +264,16 @@ class Reader:
         self._cache = output[self._cache_name]
         scores: torch.Tensor = output.logits[:, -1]
         return scores
+
+
+def _n_readable(model: PreTrainedModel) -> int | None:
+    """Return how many ids a model can read; None if its embedding does not say so."""
+    try:
+        embedding = model.get_input_embeddings()
+    except NotImplementedError:
+        return None
+    n = getattr(embedding, "num_embeddings", None)
+    return n if isinstance(n, int) else None
 
 
 def cache_name(model: PreTrainedModel) -> str:

@@ -134,7 +134,7 @@ class GrammarProcessor:
                 self._follower.end(RuntimeError("a GrammarProcessor must be used within its `with` statement"))
             apply_bitmask(masked, self._follower.row_or_end(np.asarray(input_ids)))
             if self.error is None and np.isneginf(masked.max()):
-                self._follower.end(excluded_mask(f"after {self._follower.matcher.n_tokens} tokens"))
+                self._follower.end(excluded_mask(f"after {self._follower.matcher.n_tokens} tokens"), here=True)
         except BaseException as error:  # C would drop a KeyboardInterrupt, too
             self._follower.end(error)
         if self.error is not None:

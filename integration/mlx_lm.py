@@ -83,7 +83,7 @@ class GrammarProcessor:
             error = excluded_mask(f"after {self._follower.matcher.n_tokens} tokens")
             if self._on_error == "raise":
                 raise error
-            self._follower.end(error)
+            self._follower.end(error, here=True)
             allowed = _allowed(row, logits.shape[-1])
         return mx.where(mx.array(allowed), logits, mx.array(-np.inf, logits.dtype))
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ..applying import apply_bitmask
 from ..arguments import as_grammars_or_none
 from ..bitmask import allocate_bitmask
-from ..errors import EmptyMaskError
+from ..errors import excluded_mask
 from ..trie import Vocabulary
 from .following import Follower
 
@@ -128,9 +128,8 @@ class GrammarMasks:
         follower = self._followers[at]
         if follower is None:
             return
-        text = "each token that the grammar allows already has a score of -inf, or an id beyond the scores"
-        error = EmptyMaskError(f"row {at}, after {follower.matcher.n_tokens} tokens: {text}")
+        error = excluded_mask(f"row {at}, after {follower.matcher.n_tokens} tokens")
         if self._on_error == "raise":
             raise error
-        follower.end(error)
+        follower.end(error, here=True)
         rows[at, [each for each in self._vocabulary.eos_token_ids if each < rows.shape[1]]] = 0.0

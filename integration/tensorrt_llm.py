@@ -71,7 +71,7 @@ class GrammarProcessor:
         width = logits.shape[-1]
         bits = np.unpackbits(row.view(np.uint8), bitorder="little")
         if follower.error is None and not bits[:width].any():
-            follower.end(excluded_mask(f"after {follower.matcher.n_tokens} tokens"))
+            follower.end(excluded_mask(f"after {follower.matcher.n_tokens} tokens"), here=True)
         rows = logits.view(-1, width)
         with _stream(stream_ptr):
             apply_bitmask(rows, np.tile(row, (len(rows), 1)))

@@ -18,7 +18,7 @@ from sglang.srt.parser.reasoning_parser import ReasoningParser
 
 from ...applying import apply_bitmask
 from ...earley import Limits, Matcher
-from ...errors import EarleymaskError
+from ...errors import EarleymaskError, empty_mask
 from ...grammar import Grammar
 from ...pool import MatcherPool
 from ...prepare import prepare
@@ -76,6 +76,7 @@ class EarleymaskBackend(BaseGrammarBackend):
         vocabulary = self._pool.vocabulary if kind == "structural_tag" else None
         try:
             matcher = self._pool.matcher(read_grammar, kind, spec, vocabulary, limits=LIMITS, **self._options)
+            _check_first_mask(matcher)
         except (EarleymaskError, TypeError, ValueError) as error:
             return InvalidGrammarObject(str(error))
         return EarleymaskGrammar(matcher, self._sentinel, GrammarStats(dispatch_type=kind))
@@ -91,7 +92,7 @@ class EarleymaskBackend(BaseGrammarBackend):
                 frame(grammar._matcher.grammar), vocabulary, limits=LIMITS, **self._options
             )
             matcher = Matcher(turn, vocabulary)
-            matcher.mask()
+            _check_first_mask(matcher)
         except (EarleymaskError, TypeError, ValueError) as error:
             return InvalidGrammarObject(str(error))
         return EarleymaskGrammar(matcher, self._sentinel, GrammarStats(dispatch_type="structural_tag"))
@@ -101,7 +102,7 @@ class EarleymaskBackend(BaseGrammarBackend):
         super().reset()
         self._pool.clear()
 
-    # -- what SGLang's wrapper for reasoning uses where there is no grammar --------------------------------------------
+    # -- what the wrapper for reasoning uses when a request has no grammar ---------------------------------------------
 
     @property
     def is_support_token_filter(self) -> bool:
@@ -128,6 +129,12 @@ class EarleymaskBackend(BaseGrammarBackend):
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
         apply_bitmask(logits, vocab_mask)
+
+
+def _check_first_mask(matcher: Matcher) -> None:
+    """Raise EmptyMaskError if the vocabulary cannot spell what must come first; or what the mask raises."""
+    if not matcher.mask().any():
+        raise empty_mask(matcher, "after 0 tokens")
 
 
 def make_backend(

@@ -47,7 +47,7 @@ def _with_schemas(spec: str) -> Any:
     try:
         tag = json.loads(spec)
     except ValueError:
-        return spec  # whoever reads it says where the mistake is
+        return spec  # the reader says where the mistake is
     nodes = [tag]
     while nodes:
         node = nodes.pop()

@@ -1,7 +1,7 @@
 """What SGLang calls in each of its processes: the entry point `earleymask` of `sglang.srt.plugins`.
 
-It adds a choice to `--grammar-backend` and does nothing else. SGLang logs errors of a plugin and goes on, so a version
-that is not known is refused when the backend is made: only who has chosen it meets that.
+It adds a choice to `--grammar-backend` and does nothing else. SGLang logs errors of a plugin and goes on, so the
+version is checked when the backend is made. That affects only servers that have chosen earleymask.
 """
 
 from __future__ import annotations

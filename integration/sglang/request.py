@@ -1,9 +1,9 @@
 """The grammar of a request, as SGLang's scheduler uses it.
 
-Two of the scheduler's calls may raise nothing: an error in a mask, or in the walk over a tree of drafts, would end the
-engine with all its requests. A sequence that meets a limit gets a row with one token, which is refused when it has been
-sampled: SGLang then ends that request with an error, and goes on with the others. That token is no EOS token: SGLang
-looks for EOS before it asks the grammar, and would end the request as if its text were complete.
+An error in `copy`, in a mask, or in the walk over a tree of drafts would end the engine with all its requests, so these
+raise nothing. A sequence that meets a limit gets a row with one token, which is refused when it has been sampled:
+SGLang then ends that request with an error, and goes on with the others. That token is no EOS token: SGLang looks for
+EOS before it asks the grammar, and would end the request as if its text were complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sglang.srt.utils.common import is_pin_memory_available
 from ...applying import apply_bitmask
 from ...bitmask import TOKENS_PER_WORD, fill_bitmasks
 from ...earley import Matcher
-from ...errors import EarleymaskError
+from ...errors import EarleymaskError, empty_mask
 
 if TYPE_CHECKING:
     from ...trie import Vocabulary
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["EarleymaskGrammar", "allocate_vocab_mask", "find_sentinel", "move_vocab_mask", "set_token_filter"]
 
 N_THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
-"""Threads that make the masks of a batch if that takes more than 2 ms: half of the cores, for the others have the
-tokenizer, the pool that loads grammars, and the schedulers of other GPUs. Eight serve some hundred new grammars."""
+"""Threads that make the masks of a batch if that takes more than 2 ms: half of the cores. The tokenizer, the pool that
+loads grammars, and the schedulers of other GPUs use the rest. Eight serve some hundred new grammars."""
+
+MOST_CLOSED = 64
+"""Places at which no mask could be made that are remembered for a request: more than a tree of drafts has."""
 
 
 def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
@@ -43,7 +46,7 @@ def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.
 
 
 def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
-    """Return the rows on a device, to which they may still be on their way."""
+    """Return the rows on a device. The copy may still be running."""
     return vocab_mask.to(device, non_blocking=True)
 
 
@@ -91,6 +94,7 @@ class EarleymaskGrammar(BaseGrammarObject):
         self._failure: Exception | None = None  # what happened where no error may be raised
         self._closed: dict[tuple[int, ...], Exception] = {}  # why no mask could be made after some tokens
         self._n_refused = 0  # tokens of a draft that are refused, and about to be taken back
+        self._may_be_empty = bool(matcher.vocabulary.missing_bytes)
 
     # -- tokens --------------------------------------------------------------------------------------------------------
 
@@ -110,7 +114,7 @@ class EarleymaskGrammar(BaseGrammarObject):
                 if matcher.accept(token):
                     return
                 reason = matcher.error or f"not allowed after {matcher.n_tokens} tokens"
-            except EarleymaskError as error:
+            except Exception as error:  # SGLang catches a ValueError alone
                 reason = error
         if not _walks_a_tree():
             raise ValueError(f"token {token}: {reason}")
@@ -125,19 +129,34 @@ class EarleymaskGrammar(BaseGrammarObject):
         matcher = self._matcher
         try:
             matcher.rollback(k - n_refused)
-        except EarleymaskError as error:
+        except Exception as error:
             # The matcher has tokens that the sequence does not have, so the sequence must end here.
-            self._failure = error
-            self._matcher = Matcher.only_eos(matcher.vocabulary, matcher.eos_token_ids)
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self._matcher = Matcher.only_eos(self._matcher.vocabulary, self._matcher.eos_token_ids)
 
     def is_terminated(self) -> bool:
         """Return whether EOS has been accepted. SGLang then asks for no row, and leaves the sequence free."""
         return self._matcher.is_finished() and self._matcher.error is None
 
     def copy(self) -> EarleymaskGrammar:
-        """Return the grammar of another request, at the same place."""
+        """Return the grammar of another request, at the same place.
+
+        Matchers that are forks of one another share their memory and its limit, but requests must not.
+        """
         stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
-        return EarleymaskGrammar(self._matcher.fork(), self._sentinel, stats)
+        matcher = self._matcher
+        try:
+            if matcher.n_tokens:
+                return EarleymaskGrammar(matcher.fork(), self._sentinel, stats)
+            matcher = Matcher(matcher.grammar, matcher.vocabulary, matcher.eos_token_ids)
+            return EarleymaskGrammar(matcher, self._sentinel, stats)
+        except Exception as error:
+            found = EarleymaskGrammar(matcher, self._sentinel, stats)
+            found._fail(error)
+            return found
 
     def try_jump_forward(self, tokenizer: Any) -> None:
         """Return None. This version of SGLang has the method, and nothing that calls it."""
@@ -153,10 +172,16 @@ class EarleymaskGrammar(BaseGrammarObject):
         self._close(row)
 
     def _close(self, row: Any) -> None:
-        """Leave one token in a row of numpy if an error has ended the sequence."""
+        """Leave one token in a row of numpy if an error has ended the sequence, or the row is empty."""
         error = self._failure or self._matcher.error
+        if error is None and self._may_be_empty and not row.any():
+            error = _empty(self._matcher)
         if error is None:
+            if self._closed:  # the mask has been made now
+                self._closed.pop(tuple(self._matcher.tokens), None)
             return
+        if len(self._closed) == MOST_CLOSED:
+            self._closed.pop(next(iter(self._closed)))
         self._closed[tuple(self._matcher.tokens)] = error
         row[:] = 0
         row.view(np.uint32)[self._sentinel // TOKENS_PER_WORD] = 1 << self._sentinel % TOKENS_PER_WORD
@@ -192,6 +217,14 @@ class EarleymaskGrammar(BaseGrammarObject):
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
         apply_bitmask(logits, vocab_mask)
+
+
+def _empty(matcher: Matcher) -> Exception:
+    """Return the error of an empty mask."""
+    try:
+        return empty_mask(matcher, f"after {matcher.n_tokens} tokens")
+    except EarleymaskError as error:  # what is missing could not be found out
+        return error
 
 
 def _walks_a_tree() -> bool:

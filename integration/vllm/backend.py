@@ -190,7 +190,7 @@ class EarleymaskGrammar(StructuredOutputGrammar):
                 if n == len(tokens) or (matcher.is_finished() and matcher.error is None):
                     return True
                 reason = matcher.error or f"token {tokens[n]} is not allowed after {n_before + n} tokens"
-            except EarleymaskError as error:
+            except Exception as error:
                 reason = error
         logger.error("request %s ends: %s", request_id, reason)
         return False
@@ -201,7 +201,7 @@ class EarleymaskGrammar(StructuredOutputGrammar):
             return []
         try:
             allowed = tokens[: matcher.validate(tokens)]
-        except EarleymaskError:
+        except Exception:
             return []  # the mask that is asked for next meets the same limit, or the draft was too much
         for index, token in enumerate(allowed):
             if token in matcher.eos_token_ids:
@@ -214,7 +214,7 @@ class EarleymaskGrammar(StructuredOutputGrammar):
             return
         try:
             matcher.rollback(num_tokens)
-        except EarleymaskError as error:
+        except Exception as error:
             # The matcher has tokens that the sequence does not have, so the sequence must end here.
             self._failure = error
             self._matcher = Matcher.only_eos(matcher.vocabulary, matcher.eos_token_ids)

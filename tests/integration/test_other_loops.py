@@ -428,6 +428,11 @@ def test_what_failed_in_a_draft_is_no_error_of_the_text() -> None:
     assert isinstance(follower.error, LimitError)
     row = follower.row_or_end(np.array([5, *b"ab"]))
     assert follower.error is None and row[ord("c") // 32] >> (ord("c") % 32) & 1
+    follower.end(EmptyMaskError("no score at this place"), here=True)
+    follower.row_or_end(np.array([5, *b"ab"]))
+    assert isinstance(follower.error, EmptyMaskError)
+    follower.row_or_end(np.array([5, *b"a"]))
+    assert follower.error is None
     follower.end(ValueError("of the caller"))
     follower.row_or_end(np.array([5]))
     assert isinstance(follower.error, ValueError), "taking tokens back does not mend what the caller has found"

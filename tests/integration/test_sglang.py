@@ -348,6 +348,48 @@ def test_a_copy_is_independent(sglang: SimpleNamespace) -> None:
     assert row(other) == row(grammar)
 
 
+def test_copies_for_further_requests_share_no_memory_and_never_raise(
+    sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = Limits(matcher_bytes=300_000)
+    loaded = Grammar.from_regex("(a|b)*", limits=limits)
+    monkeypatch.setattr(sglang.backend, "read_grammar", lambda *_, **__: loaded)
+    template = make_backend(sglang).dispatch_regex("")
+    requests = [template.copy() for _ in range(40)]
+    for request in requests:  # each takes a good part of what one may take
+        for _ in range(1500):
+            accept(request, tokens("a"))
+    for matcher in [template.copy()._matcher for _ in range(3)]:
+        assert matcher.accept_tokens(tokens("a") * 1500) == 1500
+
+    def fail(*_: object) -> None:
+        raise LimitError("no more memory")
+
+    monkeypatch.setattr(sglang.request, "Matcher", SimpleNamespace(only_eos=Matcher.only_eos, __call__=fail))
+    other = template.copy()
+    assert row(other) == SENTINEL and not other.is_terminated()
+    with pytest.raises(ValueError, match="not callable"):
+        other.accept_token(SENTINEL[0])
+    assert row(template) != SENTINEL
+
+
+def test_an_empty_mask_is_refused_or_ends_its_request(sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = Vocabulary.from_tokens([b"a", b"b", b""], eos_token_id=2)
+    monkeypatch.setattr(sglang.backend, "_read_vocabulary", lambda *_: few)
+    backend = make_backend(sglang)
+    refused = backend.dispatch_regex("[xy]")
+    assert isinstance(refused, sglang.base.InvalidGrammarObject)
+    assert "next must come one of the bytes b'xy'" in refused.error_message
+    grammar = backend.dispatch_regex("b[xy]")
+    assert row(grammar) == [1]
+    accept(grammar, [1])
+    assert row(grammar) == [0], "the first token with a text, which is refused"
+    with pytest.raises(ValueError, match="next must come one of the bytes b'xy'"):
+        grammar.accept_token(0)
+    grammar.rollback(1)
+    assert row(grammar) == [1]
+
+
 def test_masks_are_applied_to_logits(sglang: SimpleNamespace) -> None:
     grammar = make_backend(sglang).dispatch_regex("[ab]")
     mask = grammar.allocate_vocab_mask(SIZE, 2, "cpu")

@@ -49,7 +49,7 @@ def vllm_serve(python: str, folder: Path, log: Path) -> Iterator[str]:
         "VLLM_LOGGING_LEVEL": "WARNING",
     }
     vllm = TESTS / "integration" / "vllm"
-    subprocess.run([python, "-P", str(vllm / "model.py"), str(folder)], check=True, env=variables)
+    subprocess.run([python, "-P", str(TESTS / "support" / "model_folder.py"), str(folder)], check=True, env=variables)
     command = [
         *(python, "-P", str(vllm / "serving.py"), "serve", str(folder), "--served-model-name", NAME),
         *("--distributed-executor-backend", "integration.vllm.executor.SamplingExecutor", "--enforce-eager"),
