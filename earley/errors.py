@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,19 @@ def ends_sequence(error: BaseException) -> bool:
     """Return whether an error of a mask ends the sequence if it is to (`on_error="end"`): not if it says nothing about
     the sequence, because another call caused it, or the handler of a signal has raised it."""
     is_of_others = isinstance(error, (MatcherInUseError, MatcherCancelledError)) or not isinstance(error, Exception)
-    return not is_of_others and not getattr(error, "_is_of_handler", False)
+    return not is_of_others and not getattr(error, "_is_of_handler", False) and not _is_of_handler(error)
+
+
+def _is_of_handler(error: BaseException) -> bool:
+    """Return whether the handler of a signal is among the calls that an error has ended: where a mask runs code in
+    Python, Python calls handlers by itself."""
+    handlers = {getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()}
+    place = error.__traceback__
+    while place is not None:
+        if place.tb_frame.f_code in handlers:
+            return True
+        place = place.tb_next
+    return False
 
 
 class SnapshotError(EarleymaskError, ValueError):
