@@ -84,6 +84,10 @@ class Server:
             "earleymask_known_grammars": self.preparing.n_grammars,
         }
         self._names = {token: name for name, token in self.vocabulary.special_tokens.items()}
+        marks = options.reasoning
+        self._marks = {
+            token for token, name in self._names.items() if marks and (name in marks.begin or name in marks.end)
+        }
         self._ends = frozenset(self.vocabulary.eos_token_ids)
         self._n_open = 0  # answers of requests that are being served
         self._n_loading = 0  # requests that are being prepared
@@ -219,6 +223,7 @@ class Server:
             raise ApiError(429, f"n={request.n}: so many answers cannot wait; try again later", "n", "queue_full")
         run.enter(request.n - 1)
         left = request.max_tokens or self.max_length - len(prompt)
+        written = self._names if request.tools else self._marks if reasoning else ()
         for index in range(request.n):
             run.answers.append(
                 Answer(
@@ -227,7 +232,7 @@ class Server:
                     ends=self._ends,
                     sampling=request.sampling,
                     index=index,
-                    text=Text(self.vocabulary, request.stop, self._names, bool(request.tools or reasoning)),
+                    text=Text(self.vocabulary, request.stop, self._names, written),
                     left=left,
                     fits=request.fits,
                     deliver=run.delivery(index),

@@ -199,7 +199,8 @@ class Engine:
                 answer = self._waiting.popleft()
             self._live.append(answer)
             answer.key = next(self._keys)
-            self._start_mask(answer, None)
+            if not self._start_mask(answer, None):
+                continue
             try:
                 seconds = self.decoder.read(answer.key, answer.prompt, answer.sampling, answer.index)
             except Exception as error:
@@ -247,9 +248,12 @@ class Engine:
         masks: list[tuple[int, Mask | None]] = []
         for answer in ready:
             assert answer.job is not None
+            if answer.is_cancelled:  # its masks are closed, so that the next may be none; the next step drops it
+                continue
             job, answer.job, answer.has_scores = answer.job, None, False
             try:
                 mask = job.result()
+                assert mask is not None or answer.masks is None
             except ApiError as error:
                 self._fail([answer], error)
             except Exception as error:
@@ -265,19 +269,24 @@ class Engine:
             if isinstance(chosen, Exception):
                 log.error("no token could be chosen", exc_info=chosen)
                 self._fail([answer], ours(chosen))
-            elif self._goes_on(answer, chosen):
-                self._start_mask(answer, chosen.token)
-                self._reading.append(answer)
-            else:
+            elif not self._goes_on(answer, chosen):
                 ended.append(answer)
+            elif self._start_mask(answer, chosen.token):
+                self._reading.append(answer)
         self._drop(ended)
 
-    def _start_mask(self, answer: Answer, token: int | None) -> None:
-        """Start to make the mask after a token."""
+    def _start_mask(self, answer: Answer, token: int | None) -> bool:
+        """Start to make the mask after a token. Return whether that is possible; if not, the answer ends."""
         if answer.masks is None:
             answer.job = NO_JOB
-        else:
+            return True
+        try:
             answer.job = answer.masks.after(token, answer.left if answer.fits else None)
+        except Exception as error:
+            log.exception("no mask can be asked for")
+            self._fail([answer], ours(error))
+            return False
+        return True
 
     def _goes_on(self, answer: Answer, chosen: Chosen) -> bool:
         """Write what an answer has chosen. Return whether the answer goes on."""
@@ -299,7 +308,7 @@ class Engine:
 
     def _deliver(self) -> None:
         """Deliver the pieces of this step, in one call: another thread has to be woken for it."""
-        pieces, self._pieces = self._pieces, []
+        pieces, self._pieces = [each for each in self._pieces if not each[0].is_cancelled], []
         if pieces:
             self.call(_deliver_all, pieces)
 

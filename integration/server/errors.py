@@ -48,6 +48,11 @@ def bad(message: str, param: str | None = None, code: str | None = "invalid_valu
     return ApiError(400, message, param, code)
 
 
+def given_up() -> ApiError:
+    """Return the error of an answer for which nobody waits any more. Nobody sees it."""
+    return ApiError(499, "the answer has been given up", code="given_up")
+
+
 def of_grammar(error: EarleymaskError, param: str | None) -> ApiError:
     """Return the error of a grammar that cannot be enforced. Its message has the line or the JSON pointer."""
     if isinstance(error, BudgetError):

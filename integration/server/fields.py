@@ -72,7 +72,7 @@ class Fields:
         value = self.take(name)
         if value is None:
             return None
-        if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < 2**63:
+        if isinstance(value, Decimal) and -(2**63) < value < 2**63 and value == value.to_integral_value():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise self.wrong(name, f"a whole number from {least} to {most}", value)

@@ -25,7 +25,7 @@ from ...prepare import prepare
 from ...trie import Vocabulary
 from .constraints import Grammars
 from .conversation import Prompts, shown_tools
-from .errors import ApiError, bad, of_grammar, ours
+from .errors import ApiError, bad, given_up, of_grammar, ours
 from .fields import check
 from .options import Options
 from .requests import Request, read_chat, read_response
@@ -207,6 +207,8 @@ class Matching:
         """Accept a token, and make the mask after it; the next call makes it anew. Raises ApiError."""
         try:
             return self._make(token, remaining)
+        except ApiError:
+            raise
         except EarleymaskError as error:
             raise of_grammar(error, None) from None
         except Exception as error:
@@ -220,7 +222,7 @@ class Matching:
             if not self.matcher.accept(token):
                 raise AssertionError("this is a bug in earleymask: a token of its own mask is not accepted")
         if self.is_closed:
-            return self._row
+            raise given_up()
         self.matcher.fill_bitmask(self._row, remaining=remaining)
         self._seconds += time.thread_time() - began
         if self._seconds > MASK_SECONDS + MASK_SECONDS_OF_TOKEN * self._n_tokens:

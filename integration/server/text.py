@@ -8,7 +8,7 @@ is complete first ends the answer.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from ...trie import Vocabulary
@@ -22,7 +22,8 @@ class Text:
         vocabulary: spells the tokens.
         stop: the stop strings; none is empty.
         names: the names of special tokens.
-        has_names: whether special tokens are written into the text by their names: they begin and end tool calls.
+        written: the special tokens whose names are written into the text: those that begin and end tool calls or
+            reasoning.
 
     Attributes:
         is_stopped: whether a stop string has ended it.
@@ -30,12 +31,16 @@ class Text:
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, stop: tuple[str, ...] = (), names: Mapping[int, str] = {}, has_names: bool = False
+        self,
+        vocabulary: Vocabulary,
+        stop: tuple[str, ...] = (),
+        names: Mapping[int, str] = {},
+        written: Container[int] = (),
     ) -> None:
         self.vocabulary = vocabulary
         self.stop = stop
         self.names = names
-        self.has_names = has_names
+        self.written = written
         self.is_stopped = False
         self._is_finished = False
         self.starts: list[int] = []
@@ -48,7 +53,7 @@ class Text:
         """Add a token that is no end of the text."""
         self.starts.append(self._n_read)
         data = self.vocabulary.token_bytes(chosen.token)
-        if not data and self.has_names:
+        if not data and chosen.token in self.written:
             data = self.names.get(chosen.token, "").encode()
         if chosen.logprob is not None:
             top = [self._spelled(*each) for each in chosen.alternatives]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
+import signal
 import socket
 import threading
 import time
@@ -22,10 +24,11 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 httpx = pytest.importorskip("httpx")
 
+from earleymask.integration.server import grammar_process  # noqa: E402
 from earleymask.integration.server.app import create_app  # noqa: E402
 from earleymask.integration.server.errors import ApiError  # noqa: E402
 from earleymask.integration.server.fields import MAX_DEPTH  # noqa: E402
-from earleymask.integration.server.grammar_process import Asker, Served  # noqa: E402
+from earleymask.integration.server.grammar_process import Asker, GrammarProcess, Served  # noqa: E402
 from earleymask.integration.server.options import Options  # noqa: E402
 from earleymask.integration.server.preparing import Preparer  # noqa: E402
 
@@ -148,8 +151,12 @@ def test_nothing_is_left_behind() -> None:
         assert row.any()
         assert (served._matchings[number]._row == row).all()
         askers[1].tell("close", number)
-    assert askers[1].ask("make", matchings[0][0], None, None).result(PATIENCE) is None
+    end = time.monotonic() + PATIENCE
+    while served._matchings and time.monotonic() < end:
+        time.sleep(0.001)
     assert not served._matchings
+    with pytest.raises(ApiError, match="given up"):  # no mask at all would be one that allows everything
+        askers[1].ask("make", matchings[0][0], None, None).result(PATIENCE)
     broken = json.dumps({**BODY, "structured_outputs": {"grammar": "start: item"}}).encode()
     with pytest.raises(ApiError, match="rule `item` is not defined"):
         askers[0].ask(broken, "chat").result(PATIENCE)
@@ -193,3 +200,95 @@ def test_an_answer_that_cannot_be_sent_is_an_error(caplog: pytest.LogCaptureFixt
     served.workers.close()
     for pipe in (mine, theirs):
         pipe.close()
+
+
+@pytest.fixture
+def process() -> Iterator[GrammarProcess]:
+    """A process that has answered a body."""
+    from earleymask import Vocabulary
+
+    tokenizer = tokenizer_with_template()
+    made = GrammarProcess(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 1 << 22)
+    made.start()
+    try:
+        assert made.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_process_that_hangs_does_not_delay_the_end(process: GrammarProcess) -> None:
+    link: Any = process._link
+    os.kill(link.process.pid, signal.SIGSTOP)
+    long = {**BODY, "messages": [{"role": "user", "content": "h" * 2_000_000}]}  # more than a pipe takes
+    waiting = [process.prepare(json.dumps(long).encode(), "chat") for _ in range(3)]
+    time.sleep(0.2)  # so that the first one is being sent
+    thread = threading.Thread(target=process.close, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert not thread.is_alive() and link.process.poll() == -signal.SIGKILL
+    codes = [one.exception(PATIENCE).code for one in waiting]  # type: ignore[union-attr]
+    assert codes == ["restarting", "stopping", "stopping"]
+    late: Any = process.prepare(b"{}", "chat").exception(PATIENCE)
+    assert (late.status, late.code) == (503, "stopping")
+
+
+def test_a_process_that_hangs_is_ended(process: GrammarProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    link: Any = process._link
+    monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
+    time.sleep(1.5)  # one that is asked for nothing is left alone
+    assert not link.is_lost
+    os.kill(link.process.pid, signal.SIGSTOP)
+    error: Any = process.prepare(json.dumps(BODY).encode(), "chat").exception(PATIENCE)
+    assert (error.status, error.code) == (503, "restarting") and link.is_lost
+    monkeypatch.undo()
+    assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+    assert process._link is not link
+
+
+def test_what_cannot_be_read_ends_the_process(process: GrammarProcess) -> None:
+    for name in ("bodies", "masks"):
+        link: Any = process._link
+        asker = getattr(link, name)
+        waiting = asker.ask("nothing that it knows") if name == "masks" else None
+        if waiting is None:
+            with asker._lock:
+                asker._connection.send_bytes(b"no pickle")
+        assert link.process.wait(PATIENCE) in (1, -signal.SIGKILL)  # the second, if the first is not yet over
+        if waiting is not None:
+            assert waiting.exception(PATIENCE).code == "restarting"
+        asker.thread.join(PATIENCE)
+        assert link.is_lost
+        assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+
+
+def test_an_answer_that_cannot_be_read_is_a_lost_process() -> None:
+    mine, theirs = Pipe()
+    lost: list[int] = []
+    asker = Asker(mine, lambda: lost.append(1))
+    waiting = asker.ask("a")
+    theirs.send_bytes(b"no pickle")
+    error: Any = waiting.exception(PATIENCE)
+    assert error.code == "restarting" and lost == [1]
+    asker.thread.join(PATIENCE)
+    late: Any = asker.ask("b").exception(PATIENCE)
+    assert late.code == "restarting"
+    asker.close()
+    asker.tell("c")
+    theirs.close()
+
+
+def test_the_process_is_not_ended_by_a_signal_to_its_group(process: GrammarProcess) -> None:
+    link: Any = process._link
+    os.kill(link.process.pid, signal.SIGTERM)
+    assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+    assert link.process.poll() is None and process._link is link
+
+
+def test_arguments_that_cannot_be_sent_leave_no_process() -> None:
+    made = GrammarProcess(lambda: None)
+    with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
+        made.start()
+    link: Any = made._link
+    assert link.process.poll() is not None
+    made.close()

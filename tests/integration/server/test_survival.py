@@ -374,6 +374,9 @@ FLAT_TOOL = '"tools": [{"type": "function", "name": "f", "parameters": '
 ODD_CHATS = [
     ('"temperature": 1e9999999999999999999', None),
     ('"metadata": {"a": 1e9999999999999999999}', None),
+    ('"max_tokens": 1e9999999', "max_tokens"),
+    ('"n": -1e9999999', "n"),
+    ('"seed": 1e9999999', "seed"),
     (TOOL + '{"maximum": 1e400}}}]', "tools"),
     (r'"messages": [{"role": "user", "content": "\ud800"}]', None),
     (r'"\ud800": 1', None),

@@ -85,3 +85,12 @@ def test_tokens_without_text_at_the_end_have_entries() -> None:
     assert written(Text(vocabulary, (), names), 5) == ("abc", ["ab", "<1>", "c", "<3>", "<4>"])
     assert written(Text(vocabulary, ("x",), names), 4) == ("abc", ["ab", "<1>", "c", "<3>"])
     assert written(Text(vocabulary, ("c",), names), 5) == ("ab", ["ab"])  # what a stop string has cut has none
+
+
+def test_names_of_special_tokens_are_written_where_they_are_wanted() -> None:
+    vocabulary = Vocabulary.from_tokens(
+        [b"a", b"", b"", b"</s>"], eos_token_id=3, special_token_ids=[1, 2], special_tokens={"<x>": 1, "<y>": 2}
+    )
+    names = {1: "<x>", 2: "<y>"}
+    for written_names, whole in (((), "a"), ({2}, "a<y>"), (names, "a<x><y>")):
+        assert written(Text(vocabulary, (), names, written_names), 3) == (whole, ["a", "<x>", "<y>"])
