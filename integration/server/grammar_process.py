@@ -251,7 +251,8 @@ class Link:
     def __init__(self) -> None:
         self._mine, theirs = zip(Pipe(), Pipe(), strict=True)
         numbers = [each.fileno() for each in theirs]
-        path = [each for each in sys.path if isinstance(each, str)]
+        entries: list[object] = [*sys.path]  # a program may have put a pathlib.Path there
+        path = [each for each in entries if isinstance(each, str)]
         code = f"import sys; sys.path[:] = {path!r}; from {__name__} import main; main(*{numbers!r})"
         self.is_lost = True
         self._askers: list[Asker] = []
