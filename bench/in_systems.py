@@ -149,7 +149,7 @@ def work(system: System, job: Record) -> Iterator[Record]:
 
     from support.model_folder import VOCAB_SIZE, write_model
 
-    tokenizer = AutoTokenizer.from_pretrained(write_model(Path(job["model"])))
+    tokenizer = AutoTokenizer.from_pretrained(write_model(ROOT / "build" / f"{system.name.lower()}-model"))
     sides = system.make(tokenizer, VOCAB_SIZE)
     for side in sides:  # imports, and starts threads
         for make in system.workloads.values():
@@ -292,7 +292,6 @@ def main(system: System, description: str) -> None:
         "masks": given.masks,
         "pause": given.pause,
         "prompt": given.prompt,
-        "model": str(ROOT / "build" / f"{system.name.lower()}-model"),
     }
     if given.work:
         for found in work(system, job):
