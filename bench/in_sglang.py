@@ -182,6 +182,9 @@ class Trees:
 
 
 def make_sides(tokenizer: Any, vocab_size: int) -> list[Side]:
+    import torch
+
+    torch.set_num_threads(1)  # as SGLang does where there is a GPU (`ModelRunner.load_model`)
     return [Side(name, tokenizer, vocab_size) for name in SYSTEM.sides]
 
 
