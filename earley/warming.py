@@ -2,8 +2,8 @@
 
 One list of work serves the whole process, so that many requests do not start many threads. The newest work comes first:
 what has waited long has probably been asked for in the meantime. Grammars that are being loaded go before it for a
-while, because their requests wait for them. The threads are daemons. They begin with the first work, and end with the
-process.
+while, because their requests wait for them; so do masks that are asked for, one after the other, for a batch. The
+threads are daemons. They begin with the first work, and end with the process.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING
+
+from ._meter import masks_asked
 
 if TYPE_CHECKING:
     from ._likely import LikelyTexts
@@ -34,7 +36,7 @@ MOST_WAITING = 256
 
 
 MOST_PATIENCE = 0.05
-"""Seconds, for one grammar and in all, for which the background lets loads go first."""
+"""Seconds, for one grammar and in all, for which the background lets loads and masks go first."""
 
 GAP = 0.002
 """Seconds after a load in which the next one of a queue begins.
@@ -44,7 +46,7 @@ ready after 13 ms in the mean. It was 20 when the background did not wait; witho
 """
 
 PAUSE = 0.001
-"""Seconds between two looks at whether loads go on."""
+"""Seconds between two looks at whether loads go on, and whether more masks have been asked for."""
 
 
 class Loads:
@@ -131,9 +133,11 @@ class Warming:
         if texts is None:
             return
         patience = MOST_PATIENCE
+        n_asked = masks_asked()
         try:
             while not texts.is_done:
-                if patience > 0 and loads.go_on() and not self._is_stopped:
+                n_before, n_asked = n_asked, masks_asked()
+                if patience > 0 and (loads.go_on() or n_asked > n_before) and not self._is_stopped:
                     time.sleep(PAUSE)
                     patience -= PAUSE
                 else:
