@@ -525,3 +525,39 @@ def test_masks_that_are_asked_for_are_counted(how: str) -> None:
     before = masks_asked()
     completed(likely(matcher, 16))
     assert masks_asked() == before, "made ahead"
+
+
+def test_loads_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, but nobody waits for one that takes long."""
+    monkeypatch.setattr(warming_module, "TURN", 0.5)
+    loads = warming_module.Loads()
+    running, most, ended = 0, 0, []
+    change = threading.Lock()
+    is_over = threading.Event()
+
+    def load(name: str, wait: Callable[[], object]) -> None:
+        nonlocal running, most
+        with loads.turn():
+            with change:
+                running += 1
+                most = max(most, running)
+            wait()
+            with change:
+                running -= 1
+                ended.append(name)
+
+    short = [threading.Thread(target=load, args=("short", lambda: time.sleep(0.001))) for _ in range(4)]
+    long = threading.Thread(target=load, args=("long", lambda: is_over.wait(60)))
+    long.start()
+    while not running:
+        time.sleep(0.001)
+    for each in short:
+        each.start()
+    for each in short:
+        each.join(30)
+    is_over.set()
+    long.join(30)
+    assert ended == ["short"] * 4 + ["long"]
+    assert most == 2
+    with loads.turn(), loads.turn():  # a handler of signals, or a loader that asks the pool
+        assert not running
