@@ -241,7 +241,8 @@ class Matcher:
 
         The tokenizer's cut of the whole text, the accepted tokens included, begins with the accepted tokens and these,
         however it continues; if that is not certain, there are none. Accept them, and score them all in one pass of the
-        model. docs/serving.md says how they are found.
+        model. docs/serving.md says how they are found. JSON Schemas leave the indent open by default, so little is
+        forced there; `whitespace="spaced"` or `"compact"` forces more.
 
         Raises VocabularyError if the vocabulary has no `encode`.
         """

@@ -31,7 +31,7 @@ from earleymask.earley._history cimport (
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport (
-    Within, cancellable, check_bounds, count, keep, nanoseconds, set_due, tick, wall_clock,
+    Within, cancellable, check_bounds, count, count_asked, keep, nanoseconds, set_due, tick, wall_clock,
 )
 from earleymask.earley._partial cimport Partial
 from earleymask.earley._shortest cimport ENDLESS
@@ -486,6 +486,7 @@ cdef class Matcher:
         if mask == NULL:
             mask = self.mask_otherwise()
         self.masks.note()
+        count_asked()
         return mask
 
     cdef int write_freely(self, uint32_t* words, size_t n_bytes) except -1 nogil:
@@ -497,6 +498,7 @@ cdef class Matcher:
             self.tidy_freely()
             mask = self.found_mask()
             self.masks.note()
+            count_asked()
         copy_mask(mask, words, self.trie.n_words, n_bytes)
         return 0
 
@@ -1032,7 +1034,8 @@ cdef class Matcher:
 
         The tokenizer's cut of the whole text, the accepted tokens included, begins with the accepted tokens and these,
         however it continues; if that is not certain, there are none. Accept them, and score them all in one pass of the
-        model. docs/serving.md says how they are found.
+        model. docs/serving.md says how they are found. JSON Schemas leave the indent open by default, so little is
+        forced there; `whitespace="spaced"` or `"compact"` forces more.
 
         Raises VocabularyError if the vocabulary has no `encode`.
         """

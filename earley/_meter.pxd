@@ -101,6 +101,9 @@ cdef int look_at_signals() except -1
 cdef int64_t nanoseconds(double seconds) noexcept
 cdef void rest(long nanoseconds) noexcept nogil     # sleep for less than a second, and look at no signals
 
+# Count a mask that was not remembered and has been made for a caller (`masks_asked`).
+cdef void count_asked() noexcept nogil
+
 # A thread works ahead if it makes masks that nobody has asked for yet. It gives way: its call ends with LimitError as soon as
 # another thread waits for a lock (`wait_for`), its time is used up, or it has to stop. It does not while it has the
 # interpreter's lock, so that no function of a lazy symbol takes this for a limit of the grammar.

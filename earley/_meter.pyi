@@ -105,6 +105,9 @@ class Cancellable:
     ) -> None:
         """Watch again what was watched before."""
 
+def masks_asked() -> int:
+    """Return how many masks, not remembered before, this process has made for those who asked for them."""
+
 def seconds_left() -> float:
     """Return how many seconds are left to the calls within the `Within` of this thread; a large number without one."""
 

@@ -167,6 +167,9 @@ cdef size_t n_making = 0
 # How many threads wait for a lock that another one holds, and do not work ahead.
 cdef size_t n_wanting = 0
 
+# How many masks, not remembered before, this process has made for those who asked for them.
+cdef size_t n_masks = 0
+
 # The thread that runs the handlers of signals.
 cdef unsigned long main_thread = threading.main_thread().ident
 
@@ -548,6 +551,15 @@ cdef int64_t wall_clock() noexcept nogil:
 
 cdef void rest(long nanoseconds) noexcept nogil:
     sleep(nanoseconds)
+
+
+cdef void count_asked() noexcept nogil:
+    add(&n_masks, 1)
+
+
+def masks_asked() -> int:
+    """Return how many masks, not remembered before, this process has made for those who asked for them."""
+    return value_of(&n_masks)
 
 
 cdef void work_ahead(int64_t until, const int* stopped) noexcept nogil:

@@ -2,8 +2,8 @@
 
 One list of work serves the whole process, so that many requests do not start many threads. The newest work comes first:
 what has waited long has probably been asked for in the meantime. Grammars that are being loaded go before it for a
-while, because their requests wait for them. The threads are daemons. They begin with the first work, and end with the
-process.
+while, because their requests wait for them; so do masks that are asked for, one after the other, for a batch. The
+threads are daemons. They begin with the first work, and end with the process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from ._meter import masks_asked
 
 if TYPE_CHECKING:
     from ._likely import LikelyTexts
@@ -34,7 +38,7 @@ MOST_WAITING = 256
 
 
 MOST_PATIENCE = 0.05
-"""Seconds, for one grammar and in all, for which the background lets loads go first."""
+"""Seconds, for one grammar and in all, for which the background lets loads and masks go first."""
 
 GAP = 0.002
 """Seconds after a load in which the next one of a queue begins.
@@ -43,8 +47,11 @@ PERF: when 32 requests with schemas of their own come to vLLM at once (`bench.in
 ready after 13 ms in the mean. It was 20 when the background did not wait; without warming it is 10.
 """
 
+TURN = 0.01
+"""Seconds for which a load waits for another one. One that takes longer may be a hostile grammar."""
+
 PAUSE = 0.001
-"""Seconds between two looks at whether loads go on."""
+"""Seconds between two looks at whether loads go on, and whether more masks have been asked for."""
 
 
 class Loads:
@@ -55,6 +62,7 @@ class Loads:
 
     def begin(self) -> None:
         self._lock = threading.RLock()  # a handler of signals may load a grammar at any place
+        self._turn = threading.RLock()
         self._n = 0
         self._ended = -GAP
 
@@ -66,6 +74,25 @@ class Loads:
         with self._lock:
             self._n = max(0, self._n - 1)  # a load may end in a forked child, which has begun anew
             self._ended = time.monotonic()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let one thread after the other run the block.
+
+        Threads that load grammars at the same time share the interpreter's lock, and all of them end late. One after
+        the other, they end after half that time in the mean. A thread that has its turn for too long keeps nobody: the
+        others have a new one.
+        """
+        turn = self._turn
+        while not turn.acquire(timeout=TURN):
+            with self._lock:
+                if self._turn is turn:
+                    self._turn = threading.RLock()
+                turn = self._turn
+        try:
+            yield
+        finally:
+            turn.release()
 
     def go_on(self) -> bool:
         """Return whether a load is going on, or the next one may be about to begin."""
@@ -131,9 +158,11 @@ class Warming:
         if texts is None:
             return
         patience = MOST_PATIENCE
+        n_asked = masks_asked()
         try:
             while not texts.is_done:
-                if patience > 0 and loads.go_on() and not self._is_stopped:
+                n_before, n_asked = n_asked, masks_asked()
+                if patience > 0 and (loads.go_on() or n_asked > n_before) and not self._is_stopped:
                     time.sleep(PAUSE)
                     patience -= PAUSE
                 else:

@@ -106,7 +106,9 @@ class MatcherPool:
                 is_new = grammar is None
                 if grammar is None:
                     with loads:
-                        grammar = self._loaded(make(*arguments, **options), ends)
+                        with loads.turn():
+                            made = make(*arguments, **options)
+                        grammar = self._loaded(made, ends)
                     place.grammar = grammar
             self._count(key, place, is_new=is_new)
         finally:

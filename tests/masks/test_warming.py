@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from earleymask import Grammar, Limits, Matcher, Vocabulary, VocabularyError
+from earleymask import Grammar, Limits, Matcher, Vocabulary, VocabularyError, allocate_bitmask, fill_bitmasks
 from earleymask.earley import _likely
 from earleymask.earley import warming as warming_module
 from earleymask.earley._forget import forget_now
 from earleymask.earley._likely import LikelyTexts
+from earleymask.earley._meter import masks_asked
 from earleymask.earley.warming import MOST_THREADS, MOST_WAITING, Warming
 from earleymask.trie._build import is_debug
 from support import vocabularies
@@ -488,3 +489,75 @@ def test_loads_go_first_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
         if not pid:
             os._exit(warming_module.loads.go_on())
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, "no load goes on in a child"
+
+
+def test_masks_that_are_asked_for_go_first_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warming_module, "MOST_PATIENCE", 0.5)
+    grammar = Grammar.from_json_schema({"type": "object"})
+    asked = iter(range(10**9))
+    monkeypatch.setattr(warming_module, "masks_asked", lambda: next(asked))
+    work = grammar.warm(BYTES, seconds=5)
+    assert not work.wait(0.1) and work.stats()["masks"] == 0, "one mask after the other is asked for"
+    monkeypatch.setattr(warming_module, "masks_asked", lambda: 0)
+    time.sleep(0.1)
+    assert work.wait(5) and work.stats()["masks"] > 0, "no more are"
+
+
+@pytest.mark.parametrize("how", ["alone", "in a batch"])
+def test_masks_that_are_asked_for_are_counted(how: str) -> None:
+    matcher = Matcher(Grammar.from_regex("[ab]c"), BYTES)
+    row = allocate_bitmask(1, BYTES)
+
+    def fill() -> None:
+        if how == "alone":
+            matcher.fill_bitmask(row[0])
+        else:
+            fill_bitmasks([matcher], row)
+
+    for text in (b"", b"a"):
+        for byte in text:
+            assert matcher.accept(byte)
+        before = masks_asked()
+        fill()
+        assert masks_asked() == before + 1, "a new one"
+        fill()
+        assert masks_asked() == before + 1, "it is remembered"
+    before = masks_asked()
+    completed(likely(matcher, 16))
+    assert masks_asked() == before, "made ahead"
+
+
+def test_loads_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, but nobody waits for one that takes long."""
+    monkeypatch.setattr(warming_module, "TURN", 0.5)
+    loads = warming_module.Loads()
+    running, most, ended = 0, 0, []
+    change = threading.Lock()
+    is_over = threading.Event()
+
+    def load(name: str, wait: Callable[[], object]) -> None:
+        nonlocal running, most
+        with loads.turn():
+            with change:
+                running += 1
+                most = max(most, running)
+            wait()
+            with change:
+                running -= 1
+                ended.append(name)
+
+    short = [threading.Thread(target=load, args=("short", lambda: time.sleep(0.001))) for _ in range(4)]
+    long = threading.Thread(target=load, args=("long", lambda: is_over.wait(60)))
+    long.start()
+    while not running:
+        time.sleep(0.001)
+    for each in short:
+        each.start()
+    for each in short:
+        each.join(30)
+    is_over.set()
+    long.join(30)
+    assert ended == ["short"] * 4 + ["long"]
+    assert most == 2
+    with loads.turn(), loads.turn():  # a handler of signals, or a loader that asks the pool
+        assert not running
