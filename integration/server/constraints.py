@@ -75,7 +75,9 @@ def read_format(given: Fields | None) -> Constraint | None:
         found = Constraint("json_schema", '{"type": "object"}', given.place)
     elif kind == "json_schema":
         inner = given.object("json_schema") or given
-        inner.ignore("name", "description", "strict")  # every schema is enforced, whether it says so or not
+        for name in ("name", "description"):
+            inner.text(name)
+        inner.flag("strict")  # every schema is enforced, whether it says so or not
         schema = inner.take("schema")
         if schema is None:
             raise bad(f"{inner.param('schema')} is missing", inner.param("schema"), "missing_required_parameter")
@@ -187,8 +189,9 @@ class Grammars:
             return grammar_of(answer, self.vocabulary, self.limits)
         self._check_distinct(answer)
         if isinstance(choice, dict):
-            inner = choice.get("allowed_tools", choice)
-            choice = {**choice, "allowed_tools": {**inner, "mode": "required"}, "mode": "required"}
+            inner = choice.get("allowed_tools")
+            required = {"mode": "required"}
+            choice = {**choice, **(required if inner is None else {"allowed_tools": {**inner, **required}})}
         else:
             choice = "required"
         calls = self._of_tools(tools, choice)

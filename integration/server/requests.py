@@ -205,9 +205,9 @@ def read_response(body: Any) -> Request:
             "metadata": _plain(metadata, "metadata"),
             "parallel_tool_calls": tools["parallel"],
             "temperature": sampling["temperature"],
-            "text": {"format": _plain(shown_form, "text.format")},
-            "tool_choice": _plain(tools["choice"], "tool_choice"),
-            "tools": _plain(tools["tools"], "tools"),
+            "text": {"format": _flat(_plain(shown_form, "text.format"))},
+            "tool_choice": _flat(_plain(tools["choice"], "tool_choice")),
+            "tools": [_flat(each) for each in _plain(tools["tools"], "tools")],
             "top_logprobs": listed or 0,
             "top_p": sampling["top_p"],
         },
@@ -294,6 +294,20 @@ def _checked(request: Request) -> Request:
     if request.fits and request.max_tokens is None:
         raise bad(f"fit_max_tokens needs {request.max_param}", "fit_max_tokens")
     return request
+
+
+def _flat(value: Any) -> Any:
+    """Return a tool, a choice of tools or a format in the shape of responses, also if a client sent that of chat
+    completions, which has its members within a member named like its type."""
+    if not isinstance(value, dict):
+        return value
+    inner = value.get(value["type"]) if "type" in value else None
+    found = {**inner, "type": value["type"]} if isinstance(inner, dict) else dict(value)
+    if isinstance(found.get("format"), dict):
+        found["format"] = _flat(found["format"])
+    if found.get("type") == "allowed_tools":
+        found["tools"] = [_flat(each) for each in found["tools"]]
+    return found
 
 
 def _plain(value: Any, param: str) -> Any:

@@ -70,6 +70,17 @@ REFUSED_CHATS: list[tuple[dict[str, Any], str]] = [
     ({"response_format": {"type": "xml"}}, "response_format.type"),
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}, "response_format.json_schema.schema"),
     ({"response_format": {**FORMAT, "regex": "a"}}, "response_format.regex"),
+    (
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": "yes"}}},
+        "response_format.json_schema.strict",
+    ),
+    (
+        {
+            "tool_choice": {"type": "function", "function": {"name": "f"}, "mode": "auto"},
+            "tools": [{"type": "function", "function": FUNCTION}],
+        },
+        "tool_choice",
+    ),
     ({"structured_outputs": {}}, "structured_outputs"),
     ({"structured_outputs": {"regex": "a", "choice": ["a"]}}, "structured_outputs.choice"),
     ({"structured_outputs": {"regex": 1}}, "structured_outputs.regex"),
@@ -132,6 +143,52 @@ def test_null_is_absent_and_what_asks_for_nothing_is_allowed() -> None:
     assert (
         response(store=False, background=False, previous_response_id=None, reasoning={}, truncation="disabled").n == 1
     )
+
+
+def test_members_that_are_null_ask_for_nothing() -> None:
+    """The response of a server repeats `reasoning` so, and a client may send it back."""
+    assert response(reasoning={"effort": None, "summary": None}).sampling == response().sampling
+    with pytest.raises(ApiError, match="reasoning"):
+        response(reasoning={"effort": None, "summary": "auto"})
+
+
+def test_a_member_that_stands_twice_is_refused() -> None:
+    """One of two constraints would be dropped."""
+    from earleymask.integration.server.preparing import read_json
+
+    for body, name in (
+        (b'{"response_format": {"type": "json_object"}, "model": "m", "response_format": null}', "'response_format'"),
+        (b'{"structured_outputs": {"json": {"maximum": 3, "maximum": 4}}}', "'maximum'"),
+    ):
+        with pytest.raises(ApiError, match=f"the member {name} twice") as caught:
+            read_json(body)
+        assert (caught.value.status, caught.value.code) == (400, "invalid_json")
+    assert read_json(b'{"a": [{"b": 1}, {"b": 2}], "b": {"a": {}}}') == {"a": [{"b": 1}, {"b": 2}], "b": {"a": {}}}
+
+
+def test_calls_or_an_answer_with_allowed_tools_in_both_shapes() -> None:
+    """The grammar of calls beside an answer is that of `required`, also where the tools are chosen by a list."""
+    vocabulary = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_token_id=256)
+    grammars = Grammars(vocabulary, "hermes")
+    other = {"type": "function", "function": {**FUNCTION, "name": "g"}}
+    tools = [{"type": "function", "function": FUNCTION}, other]
+    flat = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
+    nested = {
+        "type": "allowed_tools",
+        "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "f"}}]},
+    }
+    for choice in (flat, nested):
+        request = chat(tools=tools, tool_choice=choice, response_format=FORMAT)
+        matcher = grammars.matcher(request.tools_text(), request.answer)
+        assert matcher is not None
+        for text, is_allowed in (
+            ('<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>', True),
+            ('<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>', False),
+            ("5", True),
+            ("words", False),
+        ):
+            accepted = matcher.validate(list(text.encode()))
+            assert (accepted == len(text)) is is_allowed, (choice, text, accepted)
 
 
 def test_fields_that_do_not_change_an_answer() -> None:
