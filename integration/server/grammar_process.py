@@ -28,7 +28,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from .errors import ApiError, given_up, ours
+from .errors import ApiError, given_up, ours, stopping
 from .preparing import Mask, Matching, Prepared, Preparer, Workers
 
 SWITCH_SECONDS = 0.0005
@@ -74,7 +74,7 @@ class GrammarProcess:
         """Start a process. Raises ApiError after `close`, and RuntimeError if it does not start."""
         with self._lock:
             if self._is_closed:
-                raise _stopping()
+                raise stopping()
             link = self._link = Link()  # `close` may end it while it gets ready
         link.start(self._arguments)
         return link
@@ -85,13 +85,13 @@ class GrammarProcess:
         try:
             self._sender.submit(self._send, future, body, endpoint)
         except RuntimeError:  # after `close`
-            future.set_exception(_stopping())
+            future.set_exception(stopping())
         return future
 
     def _send(self, future: Future[Prepared], body: bytes, endpoint: str) -> None:
         try:
             if self._is_closed:
-                raise _stopping()
+                raise stopping()
             link = self._link
             if link is None or link.is_lost:
                 log.error("the process of the grammars has ended; it is started again")
@@ -225,10 +225,6 @@ class Asker:
         with self._lock:
             self._is_lost = True
             self._connection.close()
-
-
-def _stopping() -> ApiError:
-    return ApiError(503, "the server is stopping", code="stopping")
 
 
 def _lost() -> ApiError:

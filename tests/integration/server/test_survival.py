@@ -27,10 +27,10 @@ from earleymask.integration.server.options import Options  # noqa: E402
 
 torch.set_num_threads(1)
 
-LONG = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "structured_outputs": {"regex": "a*"}}
+FREE: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 # Without the end of the text, an answer goes on until it is cut.
-ENDLESS = {**LONG, "structured_outputs": {"regex": "a{3000}"}, "max_tokens": 3000}
-SHORT = {**LONG, "structured_outputs": {"regex": "ab{3}c"}, "max_tokens": 20}
+ENDLESS = {**FREE, "structured_outputs": {"regex": "a{3000}"}, "max_tokens": 3000}
+SHORT = {**FREE, "structured_outputs": {"regex": "ab{3}c"}, "max_tokens": 20}
 AMBIGUOUS = (
     "start: "
     + " | ".join(f"r{i}" for i in range(700))
@@ -135,6 +135,47 @@ def test_a_key_is_demanded(served: Served) -> None:
     assert found.status_code == 401 and found.json()["error"]["code"] == "invalid_api_key"
     assert httpx.get(f"{served.address}/v1/models").status_code == 401
     assert httpx.get(f"{served.address}/health").status_code == 200
+
+
+def test_errors_say_what_is_allowed(served: Served) -> None:
+    found = httpx.get(f"{served.address}/v1/chat/completions")
+    assert (found.status_code, found.headers["allow"]) == (405, "POST")
+    assert found.json()["error"]["type"] == "invalid_request_error"
+    assert served.post(SHORT, headers={}).headers["www-authenticate"] == "Bearer"
+
+
+def test_a_server_that_ends_says_so() -> None:
+    """Answers for which the program that serves the application does not wait end with an error that clients read."""
+    tokenizer = tokenizer_with_template()
+    app = create_app(tiny_llama(tokenizer), tokenizer, Options(name="m", slots=2))
+    whole: list[Any] = []
+    streamed: list[str] = []
+    with serving(app, seconds_to_end=1) as address:
+        served = Served(address, app)
+        forward = served.model.forward
+
+        def slowly(**given: Any) -> Any:
+            time.sleep(0.05)
+            return forward(**given)
+
+        def read() -> None:
+            with served.stream(ENDLESS) as response:
+                streamed.extend(response.iter_lines())
+
+        served.model.forward = slowly
+        threads = [threading.Thread(target=lambda: whole.append(served.post(ENDLESS))), threading.Thread(target=read)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + PATIENCE
+        while (served.server.engine.counts()[0] < 2 or len(streamed) < 4) and time.monotonic() < end:
+            time.sleep(0.01)
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert whole[0].status_code == 503 and whole[0].headers["retry-after"] == "1"
+    assert whole[0].json()["error"]["code"] == "stopping"
+    last = [line for line in streamed if line][-1]
+    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "stopping"
+    assert served.counted(503) == 2
 
 
 def test_a_client_that_leaves_a_stream_frees_its_slot(served: Served) -> None:
@@ -257,7 +298,7 @@ def test_a_model_that_raises(served: Served, on_prompt: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(served.model, "forward", raising)
         found = served.post(SHORT)
-        with served.stream(LONG) as response:
+        with served.stream(SHORT) as response:  # it has more than one token, so there is a second pass
             lines = list(response.iter_lines())
     assert found.status_code == 500 and found.json()["error"]["type"] == "server_error"
     assert "secret" not in found.text + "".join(lines)
@@ -412,8 +453,9 @@ def sent(served: Served, path: str, text: str) -> Any:
 
 @pytest.mark.parametrize(("odd", "param"), ODD_CHATS, ids=[odd[:60] for odd, _ in ODD_CHATS])
 def test_chats_that_cannot_be_shown_or_sent_back(served: Served, odd: str, param: str | None) -> None:
-    head = '{"model": "m", "max_tokens": 4, "messages": [{"role": "user", "content": "hi"}], '
-    found = sent(served, "chat/completions", head + odd + "}")
+    members = ['"model": "m"', '"max_tokens": 4', '"messages": [{"role": "user", "content": "hi"}]']
+    members = [each for each in members if each.partition(":")[0] != odd.partition(":")[0]]
+    found = sent(served, "chat/completions", f"{{{', '.join([*members, odd])}}}")
     assert found.status_code == 400 and found.json()["error"]["param"] == param
 
 
