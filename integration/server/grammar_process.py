@@ -115,8 +115,11 @@ class GrammarProcess:
         except ApiError as error:
             future.set_exception(error)
         except Exception as error:
-            log.exception("the process of the grammars cannot be reached")
-            future.set_exception(ours(error))
+            if self._is_closed:  # while the process started again
+                future.set_exception(stopping())
+            else:
+                log.exception("the process of the grammars cannot be reached")
+                future.set_exception(ours(error))
 
     def n_grammars(self) -> int:
         return self._n_grammars
