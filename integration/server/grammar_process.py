@@ -256,6 +256,7 @@ class Link:
         self.is_lost = True
         self._askers: list[Asker] = []
         self._ended = threading.Event()
+        self._lock = threading.RLock()  # of the pipes and their readers: `close` may be called during `start`
         # A process of `multiprocessing` would run the main module of the program once more.
         self.process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=numbers)
         for each in theirs:
@@ -263,24 +264,25 @@ class Link:
 
     def start(self, arguments: tuple[Any, ...]) -> None:
         """Wait until the process is ready. Raises RuntimeError if it ends, or takes more than `SECONDS_TO_START`."""
-        timer = threading.Timer(SECONDS_TO_START, self.end)
-        timer.daemon = True
-        timer.start()
-        try:
-            self._mine[0].send((log.getEffectiveLevel(), arguments))
-            self._mine[0].recv()
-        except (EOFError, OSError):
-            self.close()
-            raise RuntimeError(f"the process of the grammars has ended with {self.process.wait()}") from None
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            timer.cancel()
-        self.is_lost = False
-        self._askers = [Asker(each, self.end) for each in self._mine]
-        self.bodies, self.masks = self._askers
-        threading.Thread(target=self._watch, name="earleymask-watch", daemon=True).start()
+        with self._lock:
+            timer = threading.Timer(SECONDS_TO_START, self.end)
+            timer.daemon = True
+            timer.start()
+            try:
+                self._mine[0].send((log.getEffectiveLevel(), arguments))
+                self._mine[0].recv()
+            except (EOFError, OSError):
+                self.close()
+                raise RuntimeError(f"the process of the grammars has ended with {self.process.wait()}") from None
+            except BaseException:
+                self.close()
+                raise
+            finally:
+                timer.cancel()
+            self.is_lost = self._ended.is_set()
+            self._askers = [Asker(each, self.end) for each in self._mine]
+            self.bodies, self.masks = self._askers
+            threading.Thread(target=self._watch, name="earleymask-watch", daemon=True).start()
 
     def _watch(self) -> None:
         """End the process if it hangs."""
@@ -299,11 +301,12 @@ class Link:
     def close(self) -> None:
         self.end()
         self.process.wait()
-        for asker in self._askers:
-            asker.thread.join(SECONDS_TO_END)
-            asker.close()
-        for each in self._mine:
-            each.close()
+        with self._lock:  # `start` returns, since the process has ended
+            for asker in self._askers:
+                asker.thread.join(SECONDS_TO_END)
+                asker.close()
+            for each in self._mine:
+                each.close()
 
 
 # In the process
