@@ -153,10 +153,10 @@ class Preparer:
             and not begins_with_content(self.grammars.style)
         ):
             message = f"logprobs beside tools are not supported in the style {self.grammars.style.name!r}"
-            raise bad(message, "logprobs", "unsupported_parameter")
+            raise bad(message, request.logprobs_param, "unsupported_parameter")
         tools = request.tools_text()
         shown = shown_tools(json.loads(tools.definitions)) if tools.definitions else []
-        text, prompt = self.prompts.read(request.messages, shown, request.template)
+        text, prompt = self.prompts.read(request.messages, shown, request.template, request.prompt_param)
         marks, is_bound = self.options.reasoning, request.answer is not None or bool(request.tools)
         reasoning = None if marks is None else reasoning_after(text, marks, is_bound)
         left = self.left(request, len(prompt))
@@ -186,7 +186,7 @@ class Preparer:
         if room < (request.max_tokens or 1):
             asked = f" and {request.max_param}={request.max_tokens}" if request.max_tokens else ""
             message = f"the prompt has {n_prompt} tokens{asked}, and the model reads {self.max_length} in all"
-            raise bad(message, request.max_param if room > 0 else "messages", "context_length_exceeded")
+            raise bad(message, request.max_param if room > 0 else request.prompt_param, "context_length_exceeded")
         return request.max_tokens or room
 
 

@@ -63,6 +63,8 @@ class Request:
         stop: stop strings.
         max_tokens: the most tokens of an answer; None: as many as the model can read.
         max_param: the field that says so.
+        prompt_param: the field that has the messages.
+        logprobs_param: the field that asks for log probabilities.
         fits: whether answers must be complete within them.
         streams: whether pieces are sent as they come.
         with_usage: whether a stream of chat completions has a last chunk with the usage.
@@ -82,6 +84,8 @@ class Request:
     stop: tuple[str, ...] = ()
     max_tokens: int | None = None
     max_param: str = "max_tokens"
+    prompt_param: str = "messages"
+    logprobs_param: str = "logprobs"
     fits: bool = False
     closed: bool = False
     streams: bool = False
@@ -195,6 +199,8 @@ def read_response(body: Any) -> Request:
         stop=_stop(fields),
         max_tokens=most,
         max_param="max_output_tokens",
+        prompt_param="input",
+        logprobs_param="include",
         fits=fields.flag("fit_max_tokens"),
         template=_template(fields),
         closed=fields.flag("close_tools"),

@@ -63,6 +63,8 @@ REFUSED_CHATS: list[tuple[dict[str, Any], str]] = [
     ({"logit_bias": {"1" * 20: 5}}, "logit_bias." + "1" * 20),
     ({"tool_choice": {"type": "function"}, "tools": [{"type": "function", "function": FUNCTION}]}, "tool_choice"),
     ({"stream_options": {"include_usage": True}}, "stream_options"),
+    ({"stream": True, "stream_options": {"include_obfuscation": True}}, "stream_options.include_obfuscation"),
+    ({"stream": True, "stream_options": {"usage": True}}, "stream_options.usage"),
     ({"store": True}, "store"),
     ({"functions": [FUNCTION]}, "functions"),
     ({"reasoning_effort": "high"}, "reasoning_effort"),
@@ -232,6 +234,64 @@ def test_tools_are_closed_on_demand() -> None:
         call = f'<tool_call>\n{{"name": "f", "arguments": {text}}}\n</tool_call>'.encode()
         accepted = matcher.validate(list(call))
         assert (accepted == len(call)) is is_allowed, (closed, text, accepted)
+
+
+def bytes_vocabulary() -> Vocabulary:
+    return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_token_id=256)
+
+
+@pytest.mark.parametrize("style", ["llama", "mistral", "harmony"])
+def test_calls_or_an_answer_that_reads_as_a_call(style: str) -> None:
+    grammars = Grammars(bytes_vocabulary(), style)
+    tool = {"type": "function", "function": FUNCTION}
+    request = chat(tools=[tool], response_format=FORMAT)
+    with pytest.raises(ApiError, match="might read as a call") as caught:
+        grammars.matcher(request.tools_text(), request.answer)
+    assert (caught.value.param, caught.value.code) == ("response_format.json_schema.schema", "cannot_be_enforced")
+    for choice in ("none", "required"):
+        request = chat(tools=[tool], response_format=FORMAT, tool_choice=choice)
+        assert grammars.matcher(request.tools_text(), request.answer) is not None
+
+
+def test_calls_or_an_answer_that_is_no_schema() -> None:
+    """Its text may begin as a call does."""
+    grammars = Grammars(bytes_vocabulary(), "hermes")
+    request = chat(tools=[{"type": "function", "function": FUNCTION}], structured_outputs={"regex": "<?[a-z_>]+"})
+    with pytest.raises(ApiError, match="might read as a call") as caught:
+        grammars.matcher(request.tools_text(), request.answer)
+    assert caught.value.param == "structured_outputs.regex"
+
+
+TEMPLATE = "{% if messages[0].content == 'no' %}{{ raise_exception('it is no question') }}{% endif %}{{ messages }}"
+
+
+def test_what_the_prompt_refuses_names_the_field_of_its_endpoint() -> None:
+    pytest.importorskip("starlette")
+    from earleymask.integration.server.options import Options
+    from earleymask.integration.server.preparing import Preparer
+    from support.tiny_server import tokenizer_with_template
+
+    tokenizer = tokenizer_with_template()
+    tokenizer.chat_template = TEMPLATE
+    vocabulary = Vocabulary.from_transformers(tokenizer)
+    preparer = Preparer(vocabulary, tokenizer, "harmony", Options(name="m"), 300)
+    tool = {"name": "f", "parameters": {"type": "object"}}
+    with_logprobs = {"chat": {"logprobs": True}, "responses": {"include": ["message.output_text.logprobs"]}}
+    for endpoint, prompt, fields in (
+        ("chat", "messages", {"tools": [{"type": "function", "function": tool}]}),
+        ("responses", "input", {"tools": [{"type": "function", **tool}]}),
+    ):
+        shown: dict[str, Any] = with_logprobs[endpoint]
+        for text, others, param, code, message in (
+            ("no", {}, prompt, None, "it is no question"),
+            ("a" * 400, {}, prompt, "context_length_exceeded", "300 in all"),
+            ("hi", {**fields, **shown}, next(iter(shown)), "unsupported_parameter", "in the style 'harmony'"),
+        ):
+            messages = text if prompt == "input" else [{"role": "user", "content": text}]
+            body = json.dumps({"model": "m", prompt: messages, **others}).encode()
+            with pytest.raises(ApiError, match=message) as caught:
+                preparer.prepared(body, endpoint)
+            assert (caught.value.status, caught.value.param, caught.value.code) == (400, param, code)
 
 
 def test_numbers_of_schemas_are_as_they_were_written() -> None:

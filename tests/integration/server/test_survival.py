@@ -309,6 +309,51 @@ def test_a_model_that_raises(served: Served, on_prompt: bool) -> None:
     assert served.is_idle() and served.answers()
 
 
+def test_a_response_that_fails_ends_with_an_event(served: Served) -> None:
+    types = pytest.importorskip("openai.types.responses")
+    forward = served.model.forward
+
+    def raising(**given: Any) -> Any:
+        if given["input_ids"].shape[1] == 1:
+            raise RuntimeError("secret details")
+        return forward(**given)
+
+    body = {"model": "m", "input": "hi", "stream": True, "structured_outputs": {"regex": "ab{3}c"}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served.model, "forward", raising)
+        found = served.post(body, "responses")
+    assert found.status_code == 200 and "secret" not in found.text
+    events = [json.loads(block.partition("data: ")[2]) for block in found.text.strip().split("\n\n")]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    last = types.ResponseFailedEvent.model_validate(events[-1])
+    assert last.response.status == "failed" and last.response.error.code == "server_error"
+    assert served.is_idle() and served.answers()
+
+
+def test_health_says_that_the_engine_has_stopped() -> None:
+    tokenizer = tokenizer_with_template()
+    app = create_app(tiny_llama(tokenizer), tokenizer, Options(name="m"))  # it is not started
+
+    async def asked() -> Any:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://server") as client:
+            return await client.get("/health")
+
+    found = asyncio.run(asked())
+    assert found.status_code == 503 and found.json() == {"status": "the engine has stopped"}
+
+
+def test_masks_that_take_too_long_in_all(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is within its limit, but an answer has thousands."""
+    from earleymask.integration.server import preparing
+
+    monkeypatch.setattr(preparing, "MASK_SECONDS", -0.01)  # and two milliseconds for each token
+    found = served.post(SHORT)
+    assert found.status_code == 400 and found.json()["error"]["code"] == "grammar_too_costly"
+    assert "simplify the grammar" in found.json()["error"]["message"]
+    monkeypatch.undo()
+    assert served.is_idle() and served.answers()
+
+
 def test_scores_that_are_no_numbers(served: Served) -> None:
     forward = served.model.forward
 
@@ -355,6 +400,17 @@ def test_a_stream_that_nobody_reads_ends_in_time(hurried: Served) -> None:
         with pytest.raises(httpx.RemoteProtocolError):
             response.read()
     assert hurried.counts(408, become=(before[0] + 1, before[1] + 1))
+
+
+def test_a_body_that_does_not_arrive_ends_in_time(hurried: Served) -> None:
+    before = hurried.counted(408), hurried.n_timed()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer key\r\nconnection: close\r\n"
+    with socket.create_connection(("127.0.0.1", int(hurried.address.rpartition(":")[2]))) as connection:
+        connection.settimeout(PATIENCE)
+        connection.sendall(head + b"content-type: application/json\r\ncontent-length: 1000\r\n\r\n{")
+        found = connection.recv(10_000)
+    assert found.startswith(b"HTTP/1.1 408 ")
+    assert hurried.counts(408, become=(before[0] + 1, before[1] + 1)) and hurried.is_idle()
 
 
 def test_a_stream_that_is_read_says_that_its_time_is_over(hurried: Served) -> None:
