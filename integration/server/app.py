@@ -417,7 +417,7 @@ class Stream(StreamingResponse):
             except asyncio.CancelledError:  # by the program that serves this, because it ends
                 self._run.stop()
                 await asyncio.wait([sending], timeout=SECONDS_TO_TELL)
-                raise
+                return
             if not sending.done():
                 is_over = True
                 self._run.free()

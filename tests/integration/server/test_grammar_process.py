@@ -62,6 +62,12 @@ BODIES: list[dict[str, Any]] = [
 ]
 
 
+def stop(link: Any) -> None:
+    """Stop a process, and wait until it stands still: its threads go on until one of them has seen the signal."""
+    os.kill(link.process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, link.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
 class Servers:
     """Two servers of one model: one that makes grammars in threads, and one that makes them in a process."""
 
@@ -153,7 +159,7 @@ def test_a_process_that_hangs_while_masks_are_waited_for(
     with servers.stream(bound) as response, servers.stream(free) as other:
         lines, other_lines = response.iter_lines(), other.iter_lines()
         assert next(lines) and next(other_lines)
-        os.kill(link.process.pid, signal.SIGSTOP)
+        stop(link)
         for _ in range(100):
             assert next(other_lines) != "data: [DONE]"
         assert link.process.poll() is None and not link.is_lost
@@ -271,7 +277,7 @@ def process() -> Iterator[GrammarProcess]:
 
 def test_a_process_that_hangs_does_not_delay_the_end(process: GrammarProcess) -> None:
     link: Any = process._link
-    os.kill(link.process.pid, signal.SIGSTOP)
+    stop(link)
     long = {**BODY, "messages": [{"role": "user", "content": "h" * 2_000_000}]}  # more than a pipe takes
     waiting = [process.prepare(json.dumps(long).encode(), "chat") for _ in range(3)]
     time.sleep(0.2)  # so that the first one is being sent
@@ -290,7 +296,7 @@ def test_a_process_that_hangs_is_ended(process: GrammarProcess, monkeypatch: pyt
     monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
     time.sleep(1.5)  # one that is asked for nothing is left alone
     assert not link.is_lost
-    os.kill(link.process.pid, signal.SIGSTOP)
+    stop(link)
     error: Any = process.prepare(json.dumps(BODY).encode(), "chat").exception(PATIENCE)
     assert (error.status, error.code) == (503, "restarting") and link.is_lost
     monkeypatch.undo()
@@ -303,7 +309,7 @@ def test_a_process_that_hangs_has_made_no_mask(process: GrammarProcess, monkeypa
     link: Any = process._link
     masks = process.prepare(json.dumps(body).encode(), "chat").result(PATIENCE).masks
     assert masks[0].after(None, None).result(PATIENCE).any()
-    os.kill(link.process.pid, signal.SIGSTOP)
+    stop(link)
     waiting = [masks[0].after(ord("a"), None), masks[1].after(None, None), process.prepare(b"{}", "chat")]
     wait_for(lambda: link.bodies.oldest() is not None)  # it is sent to this process, not to the next
     monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
@@ -329,7 +335,7 @@ def test_the_end_does_not_wait_for_a_process_that_starts() -> None:
     starting.start()
     wait_for(lambda: made._link is not None)
     link: Any = made._link
-    os.kill(link.process.pid, signal.SIGSTOP)  # it would never be ready
+    stop(link)  # it would never be ready
     made.close()
     starting.join(PATIENCE)
     assert not starting.is_alive() and link.process.poll() == -signal.SIGKILL
@@ -348,7 +354,7 @@ def test_the_end_does_not_wait_for_a_process_that_starts_again(
     waiting = [process.prepare(json.dumps(BODY).encode(), "chat") for _ in range(3)]
     wait_for(lambda: process._link is not link)
     again: Any = process._link
-    os.kill(again.process.pid, signal.SIGSTOP)
+    stop(again)
     process.close()
     assert again.process.poll() == -signal.SIGKILL
     errors: list[Any] = [one.exception(PATIENCE) for one in waiting]
@@ -359,7 +365,7 @@ def test_the_end_does_not_wait_for_a_process_that_starts_again(
 @pytest.mark.parametrize("length", [10, 2_000_000], ids=["sent", "half sent"])
 def test_a_process_that_is_killed_in_the_middle_of_a_body(process: GrammarProcess, length: int) -> None:
     link: Any = process._link
-    os.kill(link.process.pid, signal.SIGSTOP)  # so that it has not answered
+    stop(link)  # so that it has not answered
     body = {**BODY, "messages": [{"role": "user", "content": "h" * length}]}
     waiting = [process.prepare(json.dumps(body).encode(), "chat")]
     wait_for(lambda: link.bodies.oldest() is not None)
