@@ -70,6 +70,11 @@ REFUSED_CHATS: list[tuple[dict[str, Any], str]] = [
     ({"reasoning_effort": "high"}, "reasoning_effort"),
     ({"modalities": ["text", "audio"]}, "modalities"),
     ({"response_format": {"type": "xml"}}, "response_format.type"),
+    ({"response_format": {}}, "response_format.type"),
+    (
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": "{}"}}},
+        "response_format.json_schema.schema",
+    ),
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}, "response_format.json_schema.schema"),
     ({"response_format": {**FORMAT, "regex": "a"}}, "response_format.regex"),
     (
@@ -124,6 +129,7 @@ REFUSED_RESPONSES: list[tuple[dict[str, Any], str]] = [
     ({"top_logprobs": 1}, "top_logprobs"),
     ({"text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),
     ({"text": {"verbosity": "low"}}, "text.verbosity"),
+    ({"text": {"format": {}}}, "text.format.type"),
     ({"max_tokens": 5}, "max_tokens"),
     ({"n": 2}, "n"),
     ({"tools": [{"type": "mcp"}]}, "tools[0].type"),
