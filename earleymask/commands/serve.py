@@ -10,6 +10,9 @@ from ..errors import EarleymaskError
 from .generate import load_model
 from .shared import EXIT_OK, CommandError, read_text
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""Addresses at which only programs of this machine reach a server."""
+
 
 def run(given: argparse.Namespace) -> int:
     model, tokenizer = load_model(given.model, dtype=given.dtype)
@@ -45,6 +48,9 @@ def run(given: argparse.Namespace) -> int:
         request_seconds=given.timeout,
         is_apart=True,
     )
+    if options.api_key is None and given.host not in LOOPBACK:
+        message = "whoever reaches %s:%d may use the model; give an --api-key"
+        logging.getLogger("earleymask.server").warning(message, given.host, given.port)
     try:
         app = create_app(model, tokenizer, options)
     except ValueError as error:

@@ -245,10 +245,10 @@ def _placed(error: GrammarError, pointer: str) -> GrammarError:
     return error
 
 
-def read_choice(given: Any, tools: tuple[Tool, ...]) -> Choice:
+def read_choice(given: Any, tools: tuple[Tool, ...], place: str = "/tool_choice") -> Choice:
     """Return which tools a message may call: `given` is "auto", "none", "required", the name of a tool, or an object of
-    OpenAI's APIs. Raises GrammarError if it names no tool, or demands a call where there is no tool."""
-    place = "/tool_choice"
+    OpenAI's APIs. Raises GrammarError if it names no tool, demands a call where there is no tool, or has a member that
+    is not known. `place` is its JSON pointer, for errors."""
     if given is None:
         given = "auto"
     if hasattr(given, "model_dump") and not isinstance(given, type):
@@ -262,26 +262,33 @@ def read_choice(given: Any, tools: tuple[Tool, ...]) -> Choice:
     if not isinstance(given, Mapping):
         raise TypeError(f"tool_choice must be a str or a dict, not {type(given).__name__}")
     kind = given.get("type")
+    inner: Any
     if kind in ("function", "custom"):
-        inner = given.get(kind, given)
-        where = f"{place}/{kind}/name" if kind in given else f"{place}/name"
+        inner, where = given, place
+        if kind in given:
+            _refuse_others(given, frozenset(("type", kind)), place)
+            inner, where = given[kind], f"{place}/{kind}"
         name = inner.get("name") if isinstance(inner, Mapping) else None
         if not isinstance(name, str):
-            raise GrammarError("the choice of a tool needs its name", pointer=where)
-        return Choice("named", (_called(name, tools, where, kind),))
+            raise GrammarError("the choice of a tool needs its name", pointer=f"{where}/name")
+        _refuse_others(inner, frozenset(("type", "name")), where)
+        return Choice("named", (_called(name, tools, f"{where}/name", kind),))
     if kind == "allowed_tools":
         inner, where = given, place
         if "allowed_tools" in given:
+            _refuse_others(given, frozenset(("type", "allowed_tools")), place)
             inner, where = given["allowed_tools"], f"{place}/allowed_tools"
         if not isinstance(inner, Mapping) or not isinstance(inner.get("tools", ()), (list, tuple)):
             raise GrammarError("allowed tools are an object with 'mode' and a list of 'tools'", pointer=where)
+        _refuse_others(inner, frozenset(("type", "mode", "tools")), where)
         mode = inner.get("mode", "auto")
         if mode not in ("auto", "required"):
             raise GrammarError(f"mode must be 'auto' or 'required', not {mode!r}", pointer=f"{where}/mode")
         allowed = []
         for index, reference in enumerate(inner.get("tools", ())):
             at = f"{where}/tools/{index}"
-            chosen = read_choice(reference, tools) if isinstance(reference, Mapping) and "type" in reference else None
+            is_object = isinstance(reference, Mapping) and "type" in reference
+            chosen = read_choice(reference, tools, at) if is_object else None
             if chosen is None or chosen.mode != "named":
                 raise GrammarError('an allowed tool is {"type": "function", "name": ...}', pointer=at)
             allowed += [tool for tool in chosen.tools if tool not in allowed]

@@ -27,7 +27,7 @@ from ..vocabularies import model_vocabulary
 from .chat import Chat
 from .decoder import Decoder
 from .engine import Answer, Engine, Piece
-from .errors import ApiError, ours
+from .errors import ApiError, ours, stopping
 from .grammar_process import GrammarProcess
 from .metrics import Metrics
 from .options import Options
@@ -165,6 +165,9 @@ class Server:
 
             try:
                 response = await self._serve(request, name, shape)
+            except asyncio.CancelledError:  # by the program that serves this, because it ends
+                count(503)
+                raise stopping() from None
             except BaseException as error:
                 count(error.status if isinstance(error, ApiError) else 500)
                 raise
@@ -372,6 +375,10 @@ class Run:
             for line in shaped.fail(ours(error)):
                 yield line
 
+    def stop(self) -> None:
+        """End the pieces with an error, because the server ends."""
+        self._queue.put_nowait((0, Piece(error=stopping())))
+
     def free(self) -> None:
         """Free the slots and the places in the queue of answers that are not complete."""
         for answer in self.answers:
@@ -405,7 +412,12 @@ class Stream(StreamingResponse):
         sending = asyncio.ensure_future(super().__call__(*arguments))
         is_over = False
         try:
-            await asyncio.wait([sending], timeout=self._run.left)
+            try:
+                await asyncio.wait([sending], timeout=self._run.left)
+            except asyncio.CancelledError:  # by the program that serves this, because it ends
+                self._run.stop()
+                await asyncio.wait([sending], timeout=SECONDS_TO_TELL)
+                return
             if not sending.done():
                 is_over = True
                 self._run.free()
@@ -440,15 +452,18 @@ def _close_masks(loading: asyncio.Future[Prepared]) -> None:
 
 
 def _api_error(_: HttpRequest, error: Any) -> Response:
-    # OpenAI's clients send a request again after 408, 409, 429 and 5xx. Here, only a full queue and a process that is
-    # started again will be better soon.
-    will_be_better = error.status == 429 or error.code == "restarting"
+    # OpenAI's clients send a request again after 408, 409, 429 and 5xx. Here, only a full queue, and a process or a
+    # server that is started again will be better soon.
+    will_be_better = error.status == 429 or error.code in ("restarting", "stopping")
     headers = {"retry-after": "1"} if will_be_better else {"x-should-retry": "false"}
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
     return JSONResponse(error.body(), error.status, headers=headers)
 
 
 def _http_error(_: HttpRequest, error: Any) -> Response:
-    return JSONResponse(ApiError(error.status_code, str(error.detail), None, None).body(), error.status_code)
+    body = ApiError(error.status_code, str(error.detail), None, None).body()
+    return JSONResponse(body, error.status_code, headers=error.headers)
 
 
 def _other_error(_: HttpRequest, error: Any) -> Response:

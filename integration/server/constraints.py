@@ -69,16 +69,20 @@ def read_format(given: Fields | None) -> Constraint | None:
     """Read `response_format` of chat completions, or `text.format` of responses."""
     if given is None:
         return None
-    kind = given.one_of("type", ("text", "json_object", "json_schema", "structural_tag"), "text")
+    kind = given.one_of("type", ("text", "json_object", "json_schema", "structural_tag"), "")
     found = None
     if kind == "json_object":
         found = Constraint("json_schema", '{"type": "object"}', given.place)
     elif kind == "json_schema":
         inner = given.object("json_schema") or given
-        inner.ignore("name", "description", "strict")  # every schema is enforced, whether it says so or not
+        for name in ("name", "description"):
+            inner.text(name)
+        inner.flag("strict")  # every schema is enforced, whether it says so or not
         schema = inner.take("schema")
         if schema is None:
             raise bad(f"{inner.param('schema')} is missing", inner.param("schema"), "missing_required_parameter")
+        if not isinstance(schema, (dict, bool)):
+            raise inner.wrong("schema", "a JSON Schema, which is an object", schema)
         found = Constraint("json_schema", exact(schema), inner.param("schema"))
         inner.done()
     elif kind == "structural_tag":
@@ -187,8 +191,9 @@ class Grammars:
             return grammar_of(answer, self.vocabulary, self.limits)
         self._check_distinct(answer)
         if isinstance(choice, dict):
-            inner = choice.get("allowed_tools", choice)
-            choice = {**choice, "allowed_tools": {**inner, "mode": "required"}, "mode": "required"}
+            inner = choice.get("allowed_tools")
+            required = {"mode": "required"}
+            choice = {**choice, **(required if inner is None else {"allowed_tools": {**inner, **required}})}
         else:
             choice = "required"
         calls = self._of_tools(tools, choice)

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...trie import Vocabulary
 from .decoder import Decoder
-from .errors import ApiError, ours
+from .errors import ApiError, ours, stopping
 from .metrics import Metrics
 from .preparing import Mask, Masks
 from .sampling import Chosen, Sampling
@@ -141,7 +141,7 @@ class Engine:
         """Put answers into the queue. Pieces come until one has `finish` or `error`, unless the answer is cancelled."""
         with self._changed:
             if self._is_stopped:
-                raise ApiError(503, "the server is stopping", code="stopping")
+                raise stopping()
             self._waiting.extend(answers)
             self._changed.notify()
 
@@ -174,7 +174,7 @@ class Engine:
                 log.exception("the engine failed; all answers in it are ended")
                 self._fail(list(self._live), ours(error))
             self._deliver()
-        self._fail([*self._live, *self._waiting], ApiError(503, "the server is stopping", code="stopping"))
+        self._fail([*self._live, *self._waiting], stopping())
         self._deliver()
 
     def _step(self) -> None:

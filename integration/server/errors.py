@@ -63,6 +63,11 @@ def of_grammar(error: EarleymaskError, param: str | None) -> ApiError:
     return bad(str(error), param, code)
 
 
+def stopping() -> ApiError:
+    """Return the error of what the server cannot end, because it ends itself."""
+    return ApiError(503, "the server is stopping", code="stopping")
+
+
 def ours(error: BaseException) -> ApiError:
     """Return the error of something that went wrong here. Details are for the log, not for strangers."""
     return ApiError(500, f"the server failed: {type(error).__name__}", None, "internal_error")

@@ -97,8 +97,11 @@ class Fields:
             self.take(name)
 
     def refuse(self, name: str, why: str, *harmless: Any) -> None:
-        """Refuse a member, unless it has one of the values that ask for nothing."""
+        """Refuse a member, unless it has one of the values that ask for nothing. Members of an object that are null
+        count as absent."""
         value = self.take(name)
+        if isinstance(value, dict):
+            value = {inner: each for inner, each in value.items() if each is not None}
         if value is not None and not any(value is each or (value == each and value is not True) for each in harmless):
             raise bad(f"{self.param(name)}={shown(value)}: {why}", self.param(name), "unsupported_parameter")
 

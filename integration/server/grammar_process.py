@@ -28,7 +28,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from .errors import ApiError, given_up, ours
+from .errors import ApiError, given_up, ours, stopping
 from .preparing import Mask, Matching, Prepared, Preparer, Workers
 
 SWITCH_SECONDS = 0.0005
@@ -74,7 +74,7 @@ class GrammarProcess:
         """Start a process. Raises ApiError after `close`, and RuntimeError if it does not start."""
         with self._lock:
             if self._is_closed:
-                raise _stopping()
+                raise stopping()
             link = self._link = Link()  # `close` may end it while it gets ready
         link.start(self._arguments)
         return link
@@ -85,13 +85,13 @@ class GrammarProcess:
         try:
             self._sender.submit(self._send, future, body, endpoint)
         except RuntimeError:  # after `close`
-            future.set_exception(_stopping())
+            future.set_exception(stopping())
         return future
 
     def _send(self, future: Future[Prepared], body: bytes, endpoint: str) -> None:
         try:
             if self._is_closed:
-                raise _stopping()
+                raise stopping()
             link = self._link
             if link is None or link.is_lost:
                 log.error("the process of the grammars has ended; it is started again")
@@ -115,8 +115,11 @@ class GrammarProcess:
         except ApiError as error:
             future.set_exception(error)
         except Exception as error:
-            log.exception("the process of the grammars cannot be reached")
-            future.set_exception(ours(error))
+            if self._is_closed:  # while the process started again
+                future.set_exception(stopping())
+            else:
+                log.exception("the process of the grammars cannot be reached")
+                future.set_exception(ours(error))
 
     def n_grammars(self) -> int:
         return self._n_grammars
@@ -227,10 +230,6 @@ class Asker:
             self._connection.close()
 
 
-def _stopping() -> ApiError:
-    return ApiError(503, "the server is stopping", code="stopping")
-
-
 def _lost() -> ApiError:
     return ApiError(503, "the process that made the masks has ended; send the request again", code="restarting")
 
@@ -257,6 +256,7 @@ class Link:
         self.is_lost = True
         self._askers: list[Asker] = []
         self._ended = threading.Event()
+        self._lock = threading.RLock()  # of the pipes and their readers: `close` may be called during `start`
         # A process of `multiprocessing` would run the main module of the program once more.
         self.process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=numbers)
         for each in theirs:
@@ -264,24 +264,25 @@ class Link:
 
     def start(self, arguments: tuple[Any, ...]) -> None:
         """Wait until the process is ready. Raises RuntimeError if it ends, or takes more than `SECONDS_TO_START`."""
-        timer = threading.Timer(SECONDS_TO_START, self.end)
-        timer.daemon = True
-        timer.start()
-        try:
-            self._mine[0].send((log.getEffectiveLevel(), arguments))
-            self._mine[0].recv()
-        except (EOFError, OSError):
-            self.close()
-            raise RuntimeError(f"the process of the grammars has ended with {self.process.wait()}") from None
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            timer.cancel()
-        self.is_lost = False
-        self._askers = [Asker(each, self.end) for each in self._mine]
-        self.bodies, self.masks = self._askers
-        threading.Thread(target=self._watch, name="earleymask-watch", daemon=True).start()
+        with self._lock:
+            timer = threading.Timer(SECONDS_TO_START, self.end)
+            timer.daemon = True
+            timer.start()
+            try:
+                self._mine[0].send((log.getEffectiveLevel(), arguments))
+                self._mine[0].recv()
+            except (EOFError, OSError):
+                self.close()
+                raise RuntimeError(f"the process of the grammars has ended with {self.process.wait()}") from None
+            except BaseException:
+                self.close()
+                raise
+            finally:
+                timer.cancel()
+            self.is_lost = self._ended.is_set()
+            self._askers = [Asker(each, self.end) for each in self._mine]
+            self.bodies, self.masks = self._askers
+            threading.Thread(target=self._watch, name="earleymask-watch", daemon=True).start()
 
     def _watch(self) -> None:
         """End the process if it hangs."""
@@ -300,11 +301,12 @@ class Link:
     def close(self) -> None:
         self.end()
         self.process.wait()
-        for asker in self._askers:
-            asker.thread.join(SECONDS_TO_END)
-            asker.close()
-        for each in self._mine:
-            each.close()
+        with self._lock:  # `start` returns, since the process has ended
+            for asker in self._askers:
+                asker.thread.join(SECONDS_TO_END)
+                asker.close()
+            for each in self._mine:
+                each.close()
 
 
 # In the process

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
@@ -26,7 +27,7 @@ from ...trie import Vocabulary
 from .constraints import Grammars
 from .conversation import Prompts, shown_tools
 from .errors import ApiError, bad, given_up, of_grammar, ours
-from .fields import check
+from .fields import check, shown
 from .options import Options
 from .requests import Request, read_chat, read_response
 from .thinking import Reasoning, reasoning_after
@@ -152,10 +153,10 @@ class Preparer:
             and not begins_with_content(self.grammars.style)
         ):
             message = f"logprobs beside tools are not supported in the style {self.grammars.style.name!r}"
-            raise bad(message, "logprobs", "unsupported_parameter")
+            raise bad(message, request.logprobs_param, "unsupported_parameter")
         tools = request.tools_text()
         shown = shown_tools(json.loads(tools.definitions)) if tools.definitions else []
-        text, prompt = self.prompts.read(request.messages, shown, request.template)
+        text, prompt = self.prompts.read(request.messages, shown, request.template, request.prompt_param)
         marks, is_bound = self.options.reasoning, request.answer is not None or bool(request.tools)
         reasoning = None if marks is None else reasoning_after(text, marks, is_bound)
         left = self.left(request, len(prompt))
@@ -185,7 +186,7 @@ class Preparer:
         if room < (request.max_tokens or 1):
             asked = f" and {request.max_param}={request.max_tokens}" if request.max_tokens else ""
             message = f"the prompt has {n_prompt} tokens{asked}, and the model reads {self.max_length} in all"
-            raise bad(message, request.max_param if room > 0 else "messages", "context_length_exceeded")
+            raise bad(message, request.max_param if room > 0 else request.prompt_param, "context_length_exceeded")
         return request.max_tokens or room
 
 
@@ -304,14 +305,23 @@ def check_model(name: str, known: str) -> None:
 def read_json(data: bytes) -> Any:
     """Return the value of a JSON text; numbers with a fraction or an exponent as decimals, which lose nothing.
 
-    Raises ApiError if it is malformed, nested too deeply, or has a string that is no text.
+    Raises ApiError if it is malformed, nested too deeply, or has a string that is no text, or an object that has a
+    member twice: of two constraints, one would be dropped.
     """
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice = next(name for name, count in counts.items() if count > 1)
+            raise bad(f"an object of the body has the member {shown(twice)} twice", None, "invalid_json")
+        return found
 
     def refused(name: str) -> Any:
         raise ValueError(f"{name} is no JSON")
 
     try:
-        found = json.loads(data, parse_float=Decimal, parse_constant=refused)
+        found = json.loads(data, parse_float=Decimal, parse_constant=refused, object_pairs_hook=members)
     except RecursionError:
         raise bad("the body is nested too deeply", None, "invalid_json") from None
     except ArithmeticError:

@@ -63,6 +63,8 @@ class Request:
         stop: stop strings.
         max_tokens: the most tokens of an answer; None: as many as the model can read.
         max_param: the field that says so.
+        prompt_param: the field that has the messages.
+        logprobs_param: the field that asks for log probabilities.
         fits: whether answers must be complete within them.
         streams: whether pieces are sent as they come.
         with_usage: whether a stream of chat completions has a last chunk with the usage.
@@ -82,6 +84,8 @@ class Request:
     stop: tuple[str, ...] = ()
     max_tokens: int | None = None
     max_param: str = "max_tokens"
+    prompt_param: str = "messages"
+    logprobs_param: str = "logprobs"
     fits: bool = False
     closed: bool = False
     streams: bool = False
@@ -195,6 +199,8 @@ def read_response(body: Any) -> Request:
         stop=_stop(fields),
         max_tokens=most,
         max_param="max_output_tokens",
+        prompt_param="input",
+        logprobs_param="include",
         fits=fields.flag("fit_max_tokens"),
         template=_template(fields),
         closed=fields.flag("close_tools"),
@@ -205,9 +211,9 @@ def read_response(body: Any) -> Request:
             "metadata": _plain(metadata, "metadata"),
             "parallel_tool_calls": tools["parallel"],
             "temperature": sampling["temperature"],
-            "text": {"format": _plain(shown_form, "text.format")},
-            "tool_choice": _plain(tools["choice"], "tool_choice"),
-            "tools": _plain(tools["tools"], "tools"),
+            "text": {"format": _flat(_plain(shown_form, "text.format"))},
+            "tool_choice": _flat(_plain(tools["choice"], "tool_choice")),
+            "tools": [_flat(each) for each in _plain(tools["tools"], "tools")],
             "top_logprobs": listed or 0,
             "top_p": sampling["top_p"],
         },
@@ -294,6 +300,20 @@ def _checked(request: Request) -> Request:
     if request.fits and request.max_tokens is None:
         raise bad(f"fit_max_tokens needs {request.max_param}", "fit_max_tokens")
     return request
+
+
+def _flat(value: Any) -> Any:
+    """Return a tool, a choice of tools or a format in the shape of responses, also if a client sent that of chat
+    completions, which has its members within a member named like its type."""
+    if not isinstance(value, dict):
+        return value
+    inner = value.get(value["type"]) if "type" in value else None
+    found = {**inner, "type": value["type"]} if isinstance(inner, dict) else dict(value)
+    if isinstance(found.get("format"), dict):
+        found["format"] = _flat(found["format"])
+    if found.get("type") == "allowed_tools":
+        found["tools"] = [_flat(each) for each in found["tools"]]
+    return found
 
 
 def _plain(value: Any, param: str) -> Any:

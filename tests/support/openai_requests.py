@@ -277,23 +277,19 @@ class Campaign:
         await self.client.close()
         return memory
 
-    async def besiege(self, seconds: float, n_streams: int, attackers: int) -> None:
-        """Stream free text for some seconds, while attackers send hostile grammars without a break."""
+    async def attacks(self, seconds: float, attackers: int) -> None:
+        """Send hostile grammars for some seconds without a break, so many at a time."""
         end = time.monotonic() + seconds
         rng = random.Random(self.seed)
 
-        async def stream() -> None:
-            while time.monotonic() < end:
-                async for _ in await self.client.chat.completions.create(
-                    model=NAME, messages=MESSAGES, max_tokens=200, stream=True
-                ):
-                    pass
-
         async def attack() -> None:
             while time.monotonic() < end:
-                await self.attack(rng)
+                try:
+                    await self.attack(rng)
+                except Exception as error:
+                    self.wrong.append(f"a hostile request: {type(error).__name__}: {str(error)[:500]}")
 
-        await asyncio.gather(*[stream() for _ in range(n_streams)], *[attack() for _ in range(attackers)])
+        await asyncio.gather(*[attack() for _ in range(attackers)])
         await self.client.close()
 
 

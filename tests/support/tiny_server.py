@@ -60,14 +60,15 @@ def tiny_llama(tokenizer: Any, kind: str = "Llama", length: int = 4096, seed: in
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """Serve an application on a free port of this machine, and give its address."""
+def serving(app: Any, seconds_to_end: int = 5) -> Iterator[str]:
+    """Serve an application on a free port of this machine, and give its address. At the end, answers have so many
+    seconds."""
     import uvicorn
 
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(128)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=seconds_to_end))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         while not server.started and thread.is_alive():

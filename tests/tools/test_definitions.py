@@ -225,6 +225,44 @@ WRONG = [
         None,
     ),
     ([WEATHER], {"type": "allowed_tools", "tools": ["x"]}, "/tool_choice/tools/0", "an allowed tool is", None),
+    (
+        [WEATHER],
+        {"type": "allowed_tools", "tools": [{"type": "function", "name": "wether"}]},
+        "/tool_choice/tools/0/name",
+        "names 'wether', which is no tool",
+        "did you mean weather?",
+    ),
+    (
+        [WEATHER],
+        {"type": "allowed_tools", "allowed_tools": {"tools": [{"type": "function", "function": {"name": 1}}]}},
+        "/tool_choice/allowed_tools/tools/0/function/name",
+        "needs its name",
+        None,
+    ),
+    # Members that are not known might be constraints.
+    ([WEATHER], {"type": "function", "name": "weather", "n": 1}, "/tool_choice/n", "unknown key 'n'", "name"),
+    (
+        [WEATHER],
+        {"type": "function", "function": {"name": "weather"}, "mode": "auto"},
+        "/tool_choice/mode",
+        "unknown key 'mode'",
+        None,
+    ),
+    (
+        [WEATHER],
+        {"type": "function", "function": {"name": "weather", "n": 1}},
+        "/tool_choice/function/n",
+        "unknown key 'n'",
+        None,
+    ),
+    ([WEATHER], {"type": "allowed_tools", "tool": []}, "/tool_choice/tool", "unknown key", "did you mean tools?"),
+    (
+        [WEATHER],
+        {"type": "allowed_tools", "allowed_tools": {"tools": []}, "mode": "required"},
+        "/tool_choice/mode",
+        "unknown key 'mode'",
+        None,
+    ),
 ]
 
 

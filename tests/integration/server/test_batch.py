@@ -34,6 +34,25 @@ def alone(model: Model, prompt: list[int], n: int) -> list[int]:
     return tokens[len(prompt) :]
 
 
+def test_models_whose_rows_cannot_be_read_together_are_refused() -> None:
+    tokenizer = tokenizer_with_template()
+    model = tiny_llama(tokenizer)
+    model.config.layer_types = ["full_attention", "linear_attention"]
+    with pytest.raises(ValueError, match="LlamaForCausalLM cannot be served: it has layers of linear_attention"):
+        Model(model)
+
+    class Plain(torch.nn.Module):
+        def forward(self, input_ids: Any) -> Any:
+            return input_ids
+
+    with pytest.raises(ValueError, match="Plain cannot be served: its forward takes no position_ids"):
+        Model(Plain())
+    model = tiny_llama(tokenizer)
+    model.forward = lambda input_ids, position_ids, past_key_values, **other: 1 / 0  # it has a cache of its own kind
+    with pytest.raises(ValueError, match="cannot be served: division by zero"):
+        Model(model)
+
+
 def test_rows_that_come_and_go_are_those_of_a_row_alone(model: Model) -> None:
     rng = random.Random(1)
     prompts = [[rng.randrange(250) for _ in range(rng.randint(1, 20))] for _ in range(12)]

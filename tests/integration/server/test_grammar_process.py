@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -61,17 +62,28 @@ BODIES: list[dict[str, Any]] = [
 ]
 
 
+def stop(link: Any) -> None:
+    """Stop a process, and wait until it stands still: its threads go on until one of them has seen the signal."""
+    os.kill(link.process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, link.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
 class Servers:
     """Two servers of one model: one that makes grammars in threads, and one that makes them in a process."""
 
     def __init__(self, threads: str, process: str, app: Any) -> None:
         self.addresses = threads, process
         self.link = lambda: app.state.server.preparing._link
+        self.model = app.state.server.engine.decoder.model.model
         self.n_running = lambda: app.state.server.engine.counts()[0]
 
     def post(self, body: dict[str, Any], which: int = 1) -> Any:
         url = f"{self.addresses[which]}/v1/chat/completions"
         return httpx.post(url, json={**BODY, **body}, timeout=PATIENCE)
+
+    def stream(self, body: dict[str, Any]) -> Any:
+        url = f"{self.addresses[1]}/v1/chat/completions"
+        return httpx.stream("POST", url, json={**BODY, **body, "stream": True}, timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +136,41 @@ def test_a_process_that_ends(servers: Servers) -> None:
     else:
         assert bound.status_code == 503 and bound.json()["error"]["code"] == "restarting"
     assert found["free"].status_code == 200
+    after = servers.post({"structured_outputs": {"regex": "ab{3}c"}})
+    assert after.json()["choices"][0]["message"]["content"] == "abbbc"
+    assert servers.link() is not link
+
+
+def test_a_process_that_hangs_while_masks_are_waited_for(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Free text goes on, and the answers that wait for masks end when the process has been silent for too long."""
+    forward = servers.model.forward
+
+    def slowly(**given: Any) -> Any:
+        time.sleep(0.002)  # so that free text is not complete before
+        return forward(**given)
+
+    monkeypatch.setattr(servers.model, "forward", slowly)
+    eos = tokenizer_with_template().eos_token_id
+    link = servers.link()
+    bound = {"structured_outputs": {"regex": "[ab]{3000}"}, "max_tokens": 3000}
+    free = {"max_tokens": 3000, "logit_bias": {str(eos): -100}}
+    with servers.stream(bound) as response, servers.stream(free) as other:
+        lines, other_lines = response.iter_lines(), other.iter_lines()
+        assert next(lines) and next(other_lines)
+        stop(link)
+        for _ in range(100):
+            assert next(other_lines) != "data: [DONE]"
+        assert link.process.poll() is None and not link.is_lost
+        monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
+        last = [line for line in lines if line][-1]
+        assert json.loads(last.removeprefix("data: "))["error"]["code"] == "restarting"
+        assert link.process.wait(PATIENCE) == -signal.SIGKILL
+        monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 60)
+        for _ in range(100):  # after the end of the process, too
+            assert next(other_lines) != "data: [DONE]"
+    assert "has answered nothing" in caplog.text
     after = servers.post({"structured_outputs": {"regex": "ab{3}c"}})
     assert after.json()["choices"][0]["message"]["content"] == "abbbc"
     assert servers.link() is not link
@@ -202,13 +249,24 @@ def test_an_answer_that_cannot_be_sent_is_an_error(caplog: pytest.LogCaptureFixt
         pipe.close()
 
 
-@pytest.fixture
-def process() -> Iterator[GrammarProcess]:
-    """A process that has answered a body."""
+def wait_for(is_so: Any) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def not_started() -> GrammarProcess:
     from earleymask import Vocabulary
 
     tokenizer = tokenizer_with_template()
-    made = GrammarProcess(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 1 << 22)
+    return GrammarProcess(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 1 << 22)
+
+
+@pytest.fixture
+def process() -> Iterator[GrammarProcess]:
+    """A process that has answered a body."""
+    made = not_started()
     made.start()
     try:
         assert made.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
@@ -219,7 +277,7 @@ def process() -> Iterator[GrammarProcess]:
 
 def test_a_process_that_hangs_does_not_delay_the_end(process: GrammarProcess) -> None:
     link: Any = process._link
-    os.kill(link.process.pid, signal.SIGSTOP)
+    stop(link)
     long = {**BODY, "messages": [{"role": "user", "content": "h" * 2_000_000}]}  # more than a pipe takes
     waiting = [process.prepare(json.dumps(long).encode(), "chat") for _ in range(3)]
     time.sleep(0.2)  # so that the first one is being sent
@@ -238,12 +296,101 @@ def test_a_process_that_hangs_is_ended(process: GrammarProcess, monkeypatch: pyt
     monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
     time.sleep(1.5)  # one that is asked for nothing is left alone
     assert not link.is_lost
-    os.kill(link.process.pid, signal.SIGSTOP)
+    stop(link)
     error: Any = process.prepare(json.dumps(BODY).encode(), "chat").exception(PATIENCE)
     assert (error.status, error.code) == (503, "restarting") and link.is_lost
     monkeypatch.undo()
     assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
     assert process._link is not link
+
+
+def test_a_process_that_hangs_has_made_no_mask(process: GrammarProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = {**BODY, "structured_outputs": {"regex": "[ab]{9}"}, "n": 2}
+    link: Any = process._link
+    masks = process.prepare(json.dumps(body).encode(), "chat").result(PATIENCE).masks
+    assert masks[0].after(None, None).result(PATIENCE).any()
+    stop(link)
+    waiting = [masks[0].after(ord("a"), None), masks[1].after(None, None), process.prepare(b"{}", "chat")]
+    wait_for(lambda: link.bodies.oldest() is not None)  # it is sent to this process, not to the next
+    monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
+    errors: list[Any] = [one.exception(PATIENCE) for one in waiting]
+    assert [(error.status, error.code) for error in errors] == [(503, "restarting")] * 3
+    late: Any = masks[1].after(None, None).exception(PATIENCE)  # at once: nothing is asked
+    assert late.code == "restarting"
+    for each in masks:
+        each.close()
+
+
+def test_the_end_does_not_wait_for_a_process_that_starts() -> None:
+    made = not_started()
+    errors: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            made.start()
+        except BaseException as error:
+            errors.append(error)
+
+    starting = threading.Thread(target=start)
+    starting.start()
+    wait_for(lambda: made._link is not None)
+    link: Any = made._link
+    stop(link)  # it would never be ready
+    made.close()
+    starting.join(PATIENCE)
+    assert not starting.is_alive() and link.process.poll() == -signal.SIGKILL
+    assert isinstance(errors[0], RuntimeError) and "has ended with -9" in str(errors[0])
+    with pytest.raises(ApiError, match="is stopping"):
+        made.start()
+    assert made._link is link  # nothing was started
+
+
+def test_the_end_does_not_wait_for_a_process_that_starts_again(
+    process: GrammarProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    link: Any = process._link
+    link.process.kill()
+    wait_for(lambda: link.is_lost)
+    waiting = [process.prepare(json.dumps(BODY).encode(), "chat") for _ in range(3)]
+    wait_for(lambda: process._link is not link)
+    again: Any = process._link
+    stop(again)
+    process.close()
+    assert again.process.poll() == -signal.SIGKILL
+    errors: list[Any] = [one.exception(PATIENCE) for one in waiting]
+    assert [(error.status, error.code) for error in errors] == [(503, "stopping")] * 3
+    assert "cannot be reached" not in caplog.text
+
+
+@pytest.mark.parametrize("length", [10, 2_000_000], ids=["sent", "half sent"])
+def test_a_process_that_is_killed_in_the_middle_of_a_body(process: GrammarProcess, length: int) -> None:
+    link: Any = process._link
+    stop(link)  # so that it has not answered
+    body = {**BODY, "messages": [{"role": "user", "content": "h" * length}]}
+    waiting = [process.prepare(json.dumps(body).encode(), "chat")]
+    wait_for(lambda: link.bodies.oldest() is not None)
+    waiting.append(process.prepare(json.dumps(BODY).encode(), "chat"))
+    link.process.kill()
+    first: Any = waiting[0].exception(PATIENCE)
+    assert (first.status, first.code) == (503, "restarting") and link.is_lost
+    # The next one was sent to the same process, or is the first that is sent to the new one.
+    second: Any = waiting[1].exception(PATIENCE)
+    assert second is None or second.code == "restarting"
+    assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+    assert process._link is not link
+
+
+def test_half_an_answer_is_a_lost_process() -> None:
+    mine, theirs = Pipe()
+    lost: list[int] = []
+    asker = Asker(mine, lambda: lost.append(1))
+    waiting = asker.ask("a")
+    os.write(theirs.fileno(), struct.pack("!i", 100) + b"x" * 10)  # the head of a message of 100 bytes, and ten of them
+    theirs.close()
+    error: Any = waiting.exception(PATIENCE)
+    assert error.code == "restarting" and lost == [1]
+    asker.thread.join(PATIENCE)
+    asker.close()
 
 
 def test_what_cannot_be_read_ends_the_process(process: GrammarProcess) -> None:

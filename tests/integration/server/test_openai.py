@@ -202,6 +202,78 @@ def test_a_bias_decides(client: Any) -> None:
     assert {choice.message.content for choice in found.choices} == {"b"}
 
 
+# Shapes
+
+
+CALLS = {
+    "chat": {"tools": CHAT_TOOLS, "tool_choice": "required"},
+    "responses": {"tools": TOOLS, "tool_choice": "required"},
+}
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("chat", {"max_tokens": 9, "n": 2, "logprobs": True, "top_logprobs": 3}),
+    ("chat", {"response_format": FORMAT}),
+    ("chat", {**CALLS["chat"], "stream_options": {"include_usage": True}}),
+    ("chat", {**CALLS["chat"], "tool_choice": {"type": "function", "function": {"name": "weather"}}}),
+    ("responses", {"max_output_tokens": 9, "include": ["message.output_text.logprobs"], "top_logprobs": 3}),
+    ("responses", {"text": {"format": {"type": "json_schema", "name": "trip", "schema": SCHEMA}}}),
+    ("responses", {**CALLS["responses"], "instructions": "be brief", "metadata": {"a": "b"}}),
+    ("responses", {**CALLS["responses"], "tool_choice": {"type": "function", "name": "weather"}}),
+    # The shapes of chat completions are understood there, too, and shown in those of responses.
+    ("responses", CALLS["chat"]),
+    ("responses", {**CALLS["chat"], "tool_choice": {"type": "custom", "custom": {"name": "run"}}}),
+    (
+        "responses",
+        {
+            **CALLS["chat"],
+            "tool_choice": {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "required", "tools": [{"type": "custom", "custom": {"name": "dial"}}]},
+            },
+        },
+    ),
+    ("responses", {"text": {"format": FORMAT}}),
+]
+
+
+@pytest.mark.parametrize(("endpoint", "options"), ASKED, ids=[json.dumps(each)[:70] for each in ASKED])
+def test_bodies_and_events_are_of_the_types_of_the_client(address: str, endpoint: str, options: dict[str, Any]) -> None:
+    """The client reads nearly anything; its types, asked to validate, demand each member that they require."""
+    from openai.types.chat import ChatCompletion, ChatCompletionChunk
+    from openai.types.responses import Response, ResponseStreamEvent
+    from pydantic import TypeAdapter
+
+    httpx = pytest.importorskip("httpx")
+    is_chat = endpoint == "chat"
+    path = f"{address}/v1/{'chat/completions' if is_chat else 'responses'}"
+    body: dict[str, Any] = {"model": "tiny", "seed": 1, **FIT, **options, "stream": True}
+    body |= {"messages": MESSAGES} if is_chat else {"input": "hi"}
+    most = "max_tokens" if is_chat else "max_output_tokens"
+    body.setdefault(most, 300)
+    streamed = httpx.post(path, json=body, timeout=100).text.strip().split("\n\n")
+    body = {name: value for name, value in body.items() if not name.startswith("stream")}
+    whole = httpx.post(path, json=body, timeout=100).json()
+    if not is_chat:
+        Response.model_validate(whole)
+        assert whole["tools"] == (TOOLS if "tools" in options else [])
+        kinds = set()
+        for event in streamed:
+            name, _, data = event.partition("\n")
+            read = TypeAdapter(ResponseStreamEvent).validate_json(data.removeprefix("data: "))
+            assert name == f"event: {read.type}"
+            kinds.add(read.type)
+        assert {"response.created", "response.output_item.done"} < kinds
+        return
+    ChatCompletion.model_validate(whole)
+    assert streamed.pop() == "data: [DONE]" and streamed
+    for event in streamed:
+        chunk = json.loads(event.removeprefix("data: "))
+        for choice in chunk["choices"]:
+            calls = choice["delta"].pop("tool_calls", [])
+            # The type of a delta knows functions alone.
+            choice["delta"]["tool_calls"] = [call for call in calls if "custom" not in call]
+        ChatCompletionChunk.model_validate(chunk)
+
+
 # Streams
 
 

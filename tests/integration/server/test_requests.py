@@ -63,13 +63,31 @@ REFUSED_CHATS: list[tuple[dict[str, Any], str]] = [
     ({"logit_bias": {"1" * 20: 5}}, "logit_bias." + "1" * 20),
     ({"tool_choice": {"type": "function"}, "tools": [{"type": "function", "function": FUNCTION}]}, "tool_choice"),
     ({"stream_options": {"include_usage": True}}, "stream_options"),
+    ({"stream": True, "stream_options": {"include_obfuscation": True}}, "stream_options.include_obfuscation"),
+    ({"stream": True, "stream_options": {"usage": True}}, "stream_options.usage"),
     ({"store": True}, "store"),
     ({"functions": [FUNCTION]}, "functions"),
     ({"reasoning_effort": "high"}, "reasoning_effort"),
     ({"modalities": ["text", "audio"]}, "modalities"),
     ({"response_format": {"type": "xml"}}, "response_format.type"),
+    ({"response_format": {}}, "response_format.type"),
+    (
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": "{}"}}},
+        "response_format.json_schema.schema",
+    ),
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}, "response_format.json_schema.schema"),
     ({"response_format": {**FORMAT, "regex": "a"}}, "response_format.regex"),
+    (
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": "yes"}}},
+        "response_format.json_schema.strict",
+    ),
+    (
+        {
+            "tool_choice": {"type": "function", "function": {"name": "f"}, "mode": "auto"},
+            "tools": [{"type": "function", "function": FUNCTION}],
+        },
+        "tool_choice",
+    ),
     ({"structured_outputs": {}}, "structured_outputs"),
     ({"structured_outputs": {"regex": "a", "choice": ["a"]}}, "structured_outputs.choice"),
     ({"structured_outputs": {"regex": 1}}, "structured_outputs.regex"),
@@ -111,6 +129,7 @@ REFUSED_RESPONSES: list[tuple[dict[str, Any], str]] = [
     ({"top_logprobs": 1}, "top_logprobs"),
     ({"text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),
     ({"text": {"verbosity": "low"}}, "text.verbosity"),
+    ({"text": {"format": {}}}, "text.format.type"),
     ({"max_tokens": 5}, "max_tokens"),
     ({"n": 2}, "n"),
     ({"tools": [{"type": "mcp"}]}, "tools[0].type"),
@@ -132,6 +151,52 @@ def test_null_is_absent_and_what_asks_for_nothing_is_allowed() -> None:
     assert (
         response(store=False, background=False, previous_response_id=None, reasoning={}, truncation="disabled").n == 1
     )
+
+
+def test_members_that_are_null_ask_for_nothing() -> None:
+    """The response of a server repeats `reasoning` so, and a client may send it back."""
+    assert response(reasoning={"effort": None, "summary": None}).sampling == response().sampling
+    with pytest.raises(ApiError, match="reasoning"):
+        response(reasoning={"effort": None, "summary": "auto"})
+
+
+def test_a_member_that_stands_twice_is_refused() -> None:
+    """One of two constraints would be dropped."""
+    from earleymask.integration.server.preparing import read_json
+
+    for body, name in (
+        (b'{"response_format": {"type": "json_object"}, "model": "m", "response_format": null}', "'response_format'"),
+        (b'{"structured_outputs": {"json": {"maximum": 3, "maximum": 4}}}', "'maximum'"),
+    ):
+        with pytest.raises(ApiError, match=f"the member {name} twice") as caught:
+            read_json(body)
+        assert (caught.value.status, caught.value.code) == (400, "invalid_json")
+    assert read_json(b'{"a": [{"b": 1}, {"b": 2}], "b": {"a": {}}}') == {"a": [{"b": 1}, {"b": 2}], "b": {"a": {}}}
+
+
+def test_calls_or_an_answer_with_allowed_tools_in_both_shapes() -> None:
+    """The grammar of calls beside an answer is that of `required`, also where the tools are chosen by a list."""
+    vocabulary = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_token_id=256)
+    grammars = Grammars(vocabulary, "hermes")
+    other = {"type": "function", "function": {**FUNCTION, "name": "g"}}
+    tools = [{"type": "function", "function": FUNCTION}, other]
+    flat = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
+    nested = {
+        "type": "allowed_tools",
+        "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "f"}}]},
+    }
+    for choice in (flat, nested):
+        request = chat(tools=tools, tool_choice=choice, response_format=FORMAT)
+        matcher = grammars.matcher(request.tools_text(), request.answer)
+        assert matcher is not None
+        for text, is_allowed in (
+            ('<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>', True),
+            ('<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>', False),
+            ("5", True),
+            ("words", False),
+        ):
+            accepted = matcher.validate(list(text.encode()))
+            assert (accepted == len(text)) is is_allowed, (choice, text, accepted)
 
 
 def test_fields_that_do_not_change_an_answer() -> None:
@@ -175,6 +240,64 @@ def test_tools_are_closed_on_demand() -> None:
         call = f'<tool_call>\n{{"name": "f", "arguments": {text}}}\n</tool_call>'.encode()
         accepted = matcher.validate(list(call))
         assert (accepted == len(call)) is is_allowed, (closed, text, accepted)
+
+
+def bytes_vocabulary() -> Vocabulary:
+    return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_token_id=256)
+
+
+@pytest.mark.parametrize("style", ["llama", "mistral", "harmony"])
+def test_calls_or_an_answer_that_reads_as_a_call(style: str) -> None:
+    grammars = Grammars(bytes_vocabulary(), style)
+    tool = {"type": "function", "function": FUNCTION}
+    request = chat(tools=[tool], response_format=FORMAT)
+    with pytest.raises(ApiError, match="might read as a call") as caught:
+        grammars.matcher(request.tools_text(), request.answer)
+    assert (caught.value.param, caught.value.code) == ("response_format.json_schema.schema", "cannot_be_enforced")
+    for choice in ("none", "required"):
+        request = chat(tools=[tool], response_format=FORMAT, tool_choice=choice)
+        assert grammars.matcher(request.tools_text(), request.answer) is not None
+
+
+def test_calls_or_an_answer_that_is_no_schema() -> None:
+    """Its text may begin as a call does."""
+    grammars = Grammars(bytes_vocabulary(), "hermes")
+    request = chat(tools=[{"type": "function", "function": FUNCTION}], structured_outputs={"regex": "<?[a-z_>]+"})
+    with pytest.raises(ApiError, match="might read as a call") as caught:
+        grammars.matcher(request.tools_text(), request.answer)
+    assert caught.value.param == "structured_outputs.regex"
+
+
+TEMPLATE = "{% if messages[0].content == 'no' %}{{ raise_exception('it is no question') }}{% endif %}{{ messages }}"
+
+
+def test_what_the_prompt_refuses_names_the_field_of_its_endpoint() -> None:
+    pytest.importorskip("starlette")
+    from earleymask.integration.server.options import Options
+    from earleymask.integration.server.preparing import Preparer
+    from support.tiny_server import tokenizer_with_template
+
+    tokenizer = tokenizer_with_template()
+    tokenizer.chat_template = TEMPLATE
+    vocabulary = Vocabulary.from_transformers(tokenizer)
+    preparer = Preparer(vocabulary, tokenizer, "harmony", Options(name="m"), 300)
+    tool = {"name": "f", "parameters": {"type": "object"}}
+    with_logprobs = {"chat": {"logprobs": True}, "responses": {"include": ["message.output_text.logprobs"]}}
+    for endpoint, prompt, fields in (
+        ("chat", "messages", {"tools": [{"type": "function", "function": tool}]}),
+        ("responses", "input", {"tools": [{"type": "function", **tool}]}),
+    ):
+        shown: dict[str, Any] = with_logprobs[endpoint]
+        for text, others, param, code, message in (
+            ("no", {}, prompt, None, "it is no question"),
+            ("a" * 400, {}, prompt, "context_length_exceeded", "300 in all"),
+            ("hi", {**fields, **shown}, next(iter(shown)), "unsupported_parameter", "in the style 'harmony'"),
+        ):
+            messages = text if prompt == "input" else [{"role": "user", "content": text}]
+            body = json.dumps({"model": "m", prompt: messages, **others}).encode()
+            with pytest.raises(ApiError, match=message) as caught:
+                preparer.prepared(body, endpoint)
+            assert (caught.value.status, caught.value.param, caught.value.code) == (400, param, code)
 
 
 def test_numbers_of_schemas_are_as_they_were_written() -> None:

@@ -74,6 +74,25 @@ def test_options_of_the_command(folder: Path, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
+    ("options", "warns"),
+    [([], False), (["--host", "0.0.0.0"], True), (["--host", "0.0.0.0", "--api-key", "k"], False)],
+)
+def test_a_server_that_others_reach_without_a_key_is_warned_of(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    options: list[str],
+    warns: bool,
+) -> None:
+    uvicorn = pytest.importorskip("uvicorn")
+    pytest.importorskip("starlette")
+    monkeypatch.setattr(uvicorn, "run", lambda app, **options: None)
+    monkeypatch.delenv("EARLEYMASK_API_KEY", raising=False)
+    assert cli.main(["serve", "--model", str(folder), "--quiet", *options]) == 0
+    assert ("whoever reaches 0.0.0.0:8000 may use the model" in caplog.text) is warns
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [(["--tool-style", "qwen3"], "did you mean qwen_3"), (["--device", "warp"], "cannot use the device 'warp'")],
 )

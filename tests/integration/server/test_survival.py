@@ -27,10 +27,10 @@ from earleymask.integration.server.options import Options  # noqa: E402
 
 torch.set_num_threads(1)
 
-LONG = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "structured_outputs": {"regex": "a*"}}
+FREE: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 # Without the end of the text, an answer goes on until it is cut.
-ENDLESS = {**LONG, "structured_outputs": {"regex": "a{3000}"}, "max_tokens": 3000}
-SHORT = {**LONG, "structured_outputs": {"regex": "ab{3}c"}, "max_tokens": 20}
+ENDLESS = {**FREE, "structured_outputs": {"regex": "a{3000}"}, "max_tokens": 3000}
+SHORT = {**FREE, "structured_outputs": {"regex": "ab{3}c"}, "max_tokens": 20}
 AMBIGUOUS = (
     "start: "
     + " | ".join(f"r{i}" for i in range(700))
@@ -135,6 +135,47 @@ def test_a_key_is_demanded(served: Served) -> None:
     assert found.status_code == 401 and found.json()["error"]["code"] == "invalid_api_key"
     assert httpx.get(f"{served.address}/v1/models").status_code == 401
     assert httpx.get(f"{served.address}/health").status_code == 200
+
+
+def test_errors_say_what_is_allowed(served: Served) -> None:
+    found = httpx.get(f"{served.address}/v1/chat/completions")
+    assert (found.status_code, found.headers["allow"]) == (405, "POST")
+    assert found.json()["error"]["type"] == "invalid_request_error"
+    assert served.post(SHORT, headers={}).headers["www-authenticate"] == "Bearer"
+
+
+def test_a_server_that_ends_says_so() -> None:
+    """Answers for which the program that serves the application does not wait end with an error that clients read."""
+    tokenizer = tokenizer_with_template()
+    app = create_app(tiny_llama(tokenizer), tokenizer, Options(name="m", slots=2))
+    whole: list[Any] = []
+    streamed: list[str] = []
+    with serving(app, seconds_to_end=1) as address:
+        served = Served(address, app)
+        forward = served.model.forward
+
+        def slowly(**given: Any) -> Any:
+            time.sleep(0.05)
+            return forward(**given)
+
+        def read() -> None:
+            with served.stream(ENDLESS) as response:
+                streamed.extend(response.iter_lines())
+
+        served.model.forward = slowly
+        threads = [threading.Thread(target=lambda: whole.append(served.post(ENDLESS))), threading.Thread(target=read)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + PATIENCE
+        while (served.server.engine.counts()[0] < 2 or len(streamed) < 4) and time.monotonic() < end:
+            time.sleep(0.01)
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert whole[0].status_code == 503 and whole[0].headers["retry-after"] == "1"
+    assert whole[0].json()["error"]["code"] == "stopping"
+    last = [line for line in streamed if line][-1]
+    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "stopping"
+    assert served.counted(503) == 2
 
 
 def test_a_client_that_leaves_a_stream_frees_its_slot(served: Served) -> None:
@@ -257,7 +298,7 @@ def test_a_model_that_raises(served: Served, on_prompt: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(served.model, "forward", raising)
         found = served.post(SHORT)
-        with served.stream(LONG) as response:
+        with served.stream(SHORT) as response:  # it has more than one token, so there is a second pass
             lines = list(response.iter_lines())
     assert found.status_code == 500 and found.json()["error"]["type"] == "server_error"
     assert "secret" not in found.text + "".join(lines)
@@ -265,6 +306,51 @@ def test_a_model_that_raises(served: Served, on_prompt: bool) -> None:
         assert response.status_code == 500
     else:
         assert "error" in json.loads([line for line in lines if line][-1].removeprefix("data: "))
+    assert served.is_idle() and served.answers()
+
+
+def test_a_response_that_fails_ends_with_an_event(served: Served) -> None:
+    types = pytest.importorskip("openai.types.responses")
+    forward = served.model.forward
+
+    def raising(**given: Any) -> Any:
+        if given["input_ids"].shape[1] == 1:
+            raise RuntimeError("secret details")
+        return forward(**given)
+
+    body = {"model": "m", "input": "hi", "stream": True, "structured_outputs": {"regex": "ab{3}c"}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served.model, "forward", raising)
+        found = served.post(body, "responses")
+    assert found.status_code == 200 and "secret" not in found.text
+    events = [json.loads(block.partition("data: ")[2]) for block in found.text.strip().split("\n\n")]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    last = types.ResponseFailedEvent.model_validate(events[-1])
+    assert last.response.status == "failed" and last.response.error.code == "server_error"
+    assert served.is_idle() and served.answers()
+
+
+def test_health_says_that_the_engine_has_stopped() -> None:
+    tokenizer = tokenizer_with_template()
+    app = create_app(tiny_llama(tokenizer), tokenizer, Options(name="m"))  # it is not started
+
+    async def asked() -> Any:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://server") as client:
+            return await client.get("/health")
+
+    found = asyncio.run(asked())
+    assert found.status_code == 503 and found.json() == {"status": "the engine has stopped"}
+
+
+def test_masks_that_take_too_long_in_all(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is within its limit, but an answer has thousands."""
+    from earleymask.integration.server import preparing
+
+    monkeypatch.setattr(preparing, "MASK_SECONDS", -0.01)  # and two milliseconds for each token
+    found = served.post(SHORT)
+    assert found.status_code == 400 and found.json()["error"]["code"] == "grammar_too_costly"
+    assert "simplify the grammar" in found.json()["error"]["message"]
+    monkeypatch.undo()
     assert served.is_idle() and served.answers()
 
 
@@ -314,6 +400,17 @@ def test_a_stream_that_nobody_reads_ends_in_time(hurried: Served) -> None:
         with pytest.raises(httpx.RemoteProtocolError):
             response.read()
     assert hurried.counts(408, become=(before[0] + 1, before[1] + 1))
+
+
+def test_a_body_that_does_not_arrive_ends_in_time(hurried: Served) -> None:
+    before = hurried.counted(408), hurried.n_timed()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer key\r\nconnection: close\r\n"
+    with socket.create_connection(("127.0.0.1", int(hurried.address.rpartition(":")[2]))) as connection:
+        connection.settimeout(PATIENCE)
+        connection.sendall(head + b"content-type: application/json\r\ncontent-length: 1000\r\n\r\n{")
+        found = connection.recv(10_000)
+    assert found.startswith(b"HTTP/1.1 408 ")
+    assert hurried.counts(408, become=(before[0] + 1, before[1] + 1)) and hurried.is_idle()
 
 
 def test_a_stream_that_is_read_says_that_its_time_is_over(hurried: Served) -> None:
@@ -412,8 +509,9 @@ def sent(served: Served, path: str, text: str) -> Any:
 
 @pytest.mark.parametrize(("odd", "param"), ODD_CHATS, ids=[odd[:60] for odd, _ in ODD_CHATS])
 def test_chats_that_cannot_be_shown_or_sent_back(served: Served, odd: str, param: str | None) -> None:
-    head = '{"model": "m", "max_tokens": 4, "messages": [{"role": "user", "content": "hi"}], '
-    found = sent(served, "chat/completions", head + odd + "}")
+    members = ['"model": "m"', '"max_tokens": 4', '"messages": [{"role": "user", "content": "hi"}]']
+    members = [each for each in members if each.partition(":")[0] != odd.partition(":")[0]]
+    found = sent(served, "chat/completions", f"{{{', '.join([*members, odd])}}}")
     assert found.status_code == 400 and found.json()["error"]["param"] == param
 
 
