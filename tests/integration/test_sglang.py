@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from earleymask import Grammar, LimitError, Limits, Matcher, Vocabulary
+from earleymask.grammar.errors import GrammarLimitError
 from earleymask.integration.sglang import plugin
 from support.tiny_model import tiny_tokenizer
 
@@ -436,6 +437,41 @@ def test_refusals_are_remembered_too(sglang: SimpleNamespace) -> None:
     assert "line 1, column 2" in first[0].error_message
 
 
+@pytest.mark.parametrize("parser", [None, "some"])
+@pytest.mark.parametrize("limit", ["load_seconds", "seconds"])
+def test_refusals_for_lack_of_time_are_not_remembered(
+    sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, limit: str, parser: str | None
+) -> None:
+    backend = make_backend(sglang, reasoning_parser=parser)
+    inner = backend if parser is None else backend.given["grammar_backend"]
+    backend._init_value_dispatch = inner._init_value_dispatch
+    error: LimitError = GrammarLimitError("too slow") if limit == "load_seconds" else LimitError("too slow")
+
+    def fail(*_: object, **__: object) -> None:
+        raise error.at_limit(limit)
+
+    name = "read_grammar" if limit == "load_seconds" else "_check_first_mask"
+    with monkeypatch.context() as busy:
+        busy.setattr(sglang.backend, name, fail)
+        found, _ = ask(backend, "a")
+        assert isinstance(found, sglang.base.InvalidGrammarObject) and found.error_message == "too slow"
+    found, is_known = ask(backend, "a")
+    assert type(found) is sglang.request.EarleymaskGrammar and not is_known
+    assert ask(backend, "a")[1], "the grammar is remembered"
+    # A limit that does not depend on time is met again.
+    limit = "source_characters"
+    monkeypatch.setattr(sglang.backend, name, fail)
+    assert [ask(backend, "b")[1] for _ in range(2)] == [False, True]
+
+
+def test_sglangs_own_refusals_are_not_remembered(sglang: SimpleNamespace) -> None:
+    """It sets one if a grammar has waited for too long."""
+    backend = make_backend(sglang)
+    backend.set_cache(("regex", "a"), sglang.base.InvalidGrammarObject("Grammar preprocessing timed out"))
+    found, is_known = ask(backend, "a")
+    assert type(found) is sglang.request.EarleymaskGrammar and not is_known
+
+
 def test_a_reset_leaves_grammars_in_use(sglang: SimpleNamespace) -> None:
     backend = make_backend(sglang)
     grammar, _ = ask(backend, "ab*")
@@ -456,6 +492,7 @@ def test_a_reset_leaves_grammars_in_use(sglang: SimpleNamespace) -> None:
         ("ebnf", "start: <|nothing|>", "<|nothing|>"),
         ("structural_tag", '{"format": {"type": "tag"}}', "#/format"),
         ("structural_tag", '{"format": null', "line 1, column"),
+        ("structural_tag", "[" * 100_000 + "null", "nested too deeply"),
     ],
 )
 def test_a_refusal_says_what_is_wrong_and_where(sglang: SimpleNamespace, kind: str, spec: str, message: str) -> None:
