@@ -7,8 +7,9 @@ Each sequence of a batch writes a document of a schema of its own that the proce
 of the logits processor, as the loop makes it: the ids so far and a row of scores for each sequence go in, masked scores
 come out. Beside it stand XGrammar's processor for `transformers`, and llama.cpp's own grammar, which is a sampler:
 llama-cpp-python applies it to all tokens in each step, while llama.cpp's own programs try the sampled token first.
-`outlines` has processors of outlines-core, its default, and of llguidance. The model of onnxruntime-genai runs between the
-steps: `GrammarMasks` takes its scores and puts them back. *Made* is the time from a schema's text to the processor; *first* the same with its first step.
+`outlines` has processors of outlines-core, its default, and of llguidance. The model of onnxruntime-genai runs between
+the steps: `GrammarMasks` takes its scores and puts them back. *Made* is the time from a schema's text to the processor;
+*first* the same with its first step.
 
 Packages that the measuring environment lacks are installed in one of its own, in `build/environments`.
 """
@@ -263,10 +264,10 @@ def mlx_ways(vocabulary: Any, size: int) -> Iterator[Way]:
 
 def genai_ways(vocabulary: Any, size: int) -> Iterator[Way]:
     import onnxruntime_genai as og
-    from support.onnx_models import N_CONTEXT, write_model  # in `tests/`, which `bench/__init__.py` put on sys.path
 
     from earleymask import Grammar
     from earleymask.integration.onnxruntime_genai import GrammarMasks
+    from support.onnx_models import N_CONTEXT, write_model  # in `tests/`, which `bench/__init__.py` put on sys.path
 
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = SimpleNamespace(save=lambda path: None)  # nothing is tokenized
@@ -317,11 +318,11 @@ def outlines_ways(vocabulary: Any, size: int) -> Iterator[Way]:
     import torch
     from outlines.backends.llguidance import LLGuidanceBackend
     from outlines.backends.outlines_core import OutlinesCoreBackend
-    from support.vocabularies import load_tokenizer  # in `tests/`, as above
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     from earleymask import Grammar
     from earleymask.integration.outlines import GrammarProcessor
+    from support.vocabularies import load_tokenizer  # in `tests/`, as above
 
     torch.set_num_threads(1)
     (eos,) = vocabulary.eos_token_ids

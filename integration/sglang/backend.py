@@ -16,7 +16,6 @@ from sglang.srt.constrained.base_grammar_backend import (
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
 from sglang.srt.parser.reasoning_parser import ReasoningParser
 
-from ...applying import apply_bitmask
 from ...earley import Limits, Matcher
 from ...errors import EarleymaskError, LimitError, empty_mask
 from ...grammar import Grammar
@@ -25,7 +24,14 @@ from ...prepare import prepare
 from ...trie import Vocabulary
 from .grammars import read_grammar
 from .recent import Recent
-from .request import EarleymaskGrammar, allocate_vocab_mask, find_sentinel, move_vocab_mask, set_token_filter
+from .request import (
+    EarleymaskGrammar,
+    allocate_vocab_mask,
+    apply_vocab_mask,
+    find_sentinel,
+    move_vocab_mask,
+    set_token_filter,
+)
 
 __all__ = ["EarleymaskBackend", "make_backend"]
 
@@ -148,7 +154,7 @@ class EarleymaskBackend(BaseGrammarBackend):
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        apply_bitmask(logits, vocab_mask)
+        apply_vocab_mask(logits, vocab_mask)
 
 
 def _check_first_mask(matcher: Matcher) -> None:

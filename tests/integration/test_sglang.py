@@ -403,6 +403,41 @@ def test_masks_are_applied_to_logits(sglang: SimpleNamespace) -> None:
     assert (mask == -1).all()
 
 
+def test_eos_that_was_excluded_comes_back_where_nothing_else_is_left(sglang: SimpleNamespace) -> None:
+    """`min_new_tokens` excludes EOS before the rows are applied."""
+    backend = make_backend(sglang)
+    grammars = [ask(backend, "ab")[0], ask(backend, "a")[0], ask(backend, "ab*")[0], ask(backend, "a")[0]]
+    for grammar in grammars:
+        accept(grammar, tokens("a"))
+    excluded = [EOS, *tokens("b")]
+    rows = sglang.base.GrammarRow
+
+    def apply(mask: Any, excluded: list[int]) -> list[list[int]]:
+        logits = torch.full((5, SIZE), 2.0)
+        logits[:, excluded] = -torch.inf
+        grammars[0].apply_vocab_mask(logits=logits, vocab_mask=grammars[0].move_vocab_mask(mask, "cpu"))
+        finite = torch.isfinite(logits)
+        if not excluded:
+            assert (logits[finite] == 2.0).all()
+        return [each.nonzero().flatten().tolist() for each in finite]
+
+    mask = grammars[0].allocate_vocab_mask(SIZE, 5, "cpu")
+    grammars[0].fill_vocab_mask_batched([rows(at, grammar) for at, grammar in enumerate(grammars[:3])], mask)
+    grammars[3].fill_vocab_mask(mask, 4)  # as the wrapper for reasoning does
+    free = list(range(SIZE))
+    b = tokens("b")
+    assert apply(mask, []) == [b, [EOS], sorted([*b, EOS]), free, [EOS]]
+    assert apply(mask, [EOS]) == [b, [EOS], b, [each for each in free if each != EOS], [EOS]]
+    # What else excludes the other tokens is none of its business.
+    assert apply(mask, excluded)[:3] == [[], [EOS], []]
+    # The same rows, filled again.
+    accept(grammars[0], b)
+    grammars[0].fill_vocab_mask_batched([rows(0, grammars[2]), rows(1, grammars[0])], mask)
+    assert apply(mask, [EOS])[:2] == [b, [EOS]]
+    grammars[0].reset_vocab_mask(mask)
+    assert apply(mask, [EOS])[:2] == [[each for each in free if each != EOS]] * 2
+
+
 # -- what is remembered ------------------------------------------------------------------------------------------------
 
 
