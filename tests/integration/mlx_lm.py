@@ -124,10 +124,12 @@ def main() -> None:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
 
     from earleymask.integration.mlx_lm import mlx_vocabulary
+    from support.loop_records import check_record
     from support.mlx_models import make_model
     from support.tiny_model import tiny_tokenizer
 
     print(versions("mlx", "mlx-lm", "transformers", "numpy"))
+    check_record("mlx_lm")
     tokenizer = TokenizerWrapper(tiny_tokenizer())
     model, draft = make_model(0, 300), make_model(1, 300)
     vocabulary = mlx_vocabulary(model, tokenizer)

@@ -162,8 +162,10 @@ def main() -> None:
     import onnxruntime_genai as og
 
     from earleymask.integration.onnxruntime_genai import genai_vocabulary
+    from support.loop_records import check_record
 
     print(versions("onnxruntime-genai", "onnxruntime", "onnx", "numpy"))
+    check_record("onnxruntime_genai")
     with tempfile.TemporaryDirectory() as folder:
         make_model(Path(folder))
         model, vocabulary = og.Model(folder), genai_vocabulary(folder)

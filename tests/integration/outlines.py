@@ -129,7 +129,10 @@ def main() -> None:
     parser.add_argument("--here", action="store_true", help="run in this environment")
     arguments = parser.parse_args()
     enter("outlines", PACKAGES)
+    from support.loop_records import check_record
+
     print(versions("outlines", "torch", "transformers", "llama-cpp-python", "mlx-lm"))
+    check_record("outlines")
     with tempfile.TemporaryDirectory() as folder:
         models = make_models(Path(folder))
         for name, (model, options, ways) in models.items():
