@@ -207,6 +207,10 @@ class EarleymaskGrammar(BaseGrammarObject):
 
     def _note_end(self, vocab_mask: torch.Tensor, idx: int, row: Any) -> None:
         """Note whether a row of a mask, which is filled, allows EOS tokens alone."""
+        whole = vocab_mask._base
+        if whole is not None:  # some rows of it: those of one tree of drafts
+            idx += vocab_mask.storage_offset() // vocab_mask.stride(0)
+            vocab_mask = whole
         ends = getattr(vocab_mask, ENDS, None)
         ids = self._only_ends(row)
         if ids:

@@ -423,7 +423,7 @@ def test_eos_that_was_excluded_comes_back_where_nothing_else_is_left(sglang: Sim
 
     mask = grammars[0].allocate_vocab_mask(SIZE, 5, "cpu")
     grammars[0].fill_vocab_mask_batched([rows(at, grammar) for at, grammar in enumerate(grammars[:3])], mask)
-    grammars[3].fill_vocab_mask(mask, 4)  # as the wrapper for reasoning does
+    grammars[3].fill_vocab_mask(mask[3:], 1)  # as the walk over a tree of drafts does
     free = list(range(SIZE))
     b = tokens("b")
     assert apply(mask, []) == [b, [EOS], sorted([*b, EOS]), free, [EOS]]

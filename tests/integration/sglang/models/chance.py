@@ -64,7 +64,11 @@ class ChanceForCausalLM(nn.Module):
 
     def forward(self, input_ids: torch.Tensor, positions: torch.Tensor, forward_batch: Any) -> LogitsProcessorOutput:
         n_rows = len(input_ids) if forward_batch.forward_mode.is_target_verify() else forward_batch.batch_size
-        logits = torch.randn(n_rows, self.config.vocab_size) + self.liking
+        chance = torch.randn(n_rows, self.config.vocab_size)
+        if forward_batch.forward_mode.is_target_verify():
+            # There, SGLang takes the best token on a CPU. With this noise, that is a sample.
+            chance = -torch.empty_like(chance).exponential_().log()
+        logits = chance + self.liking
         last = input_ids
         if n_rows < len(input_ids):  # prompts, one after the other
             last = input_ids[torch.cumsum(forward_batch.extend_seq_lens, 0) - 1]
