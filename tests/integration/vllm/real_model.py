@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -30,6 +31,32 @@ os.environ |= {
 }
 
 from support.served_cases import Case, random_cases
+
+
+def other_parameters(llm: Any) -> list[str]:
+    """Give parameters beside a constraint that exclude what it allows. Return what is not as docs/vllm.md says."""
+    from vllm import SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
+
+    constraint = StructuredOutputsParams(regex="[ab]{2}")
+    eos = llm.get_tokenizer().eos_token_id
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("stop", {}),
+        ("stop", {"min_tokens": 6}),
+        ("stop", {"logit_bias": {eos: -100.0}}),
+        ("length", {"ignore_eos": True}),
+        ("error", {"bad_words": ["a", "b", "aa", "ab", "ba", "bb"]}),
+        ("error", {"allowed_token_ids": [eos]}),
+        ("stop", {}),
+    ]
+    params = [SamplingParams(max_tokens=12, structured_outputs=constraint, **more) for _, more in asked]
+    faults = []
+    for (reason, more), output in zip(asked, llm.generate(["x"] * len(params), params, use_tqdm=False), strict=True):
+        (answer,) = output.outputs
+        text = answer.text[:2] if reason == "length" else answer.text
+        if answer.finish_reason != reason or (reason != "error" and not re.fullmatch("[ab]{2}", text)):
+            faults.append(f"{more}: {answer.text!r} ends with {answer.finish_reason}, not {reason}")
+    return faults
 
 
 def main() -> int:
@@ -77,7 +104,7 @@ def main() -> int:
             found.append((case, answer.text, answer.finish_reason))
     ends: Counter[str] = Counter()
     valid: Counter[str] = Counter()
-    faults = []
+    faults = [] if options.beams or more else other_parameters(llm)
     for case, text, reason in found:
         ends[str(reason)] += 1
         if reason == "stop":
