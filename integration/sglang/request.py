@@ -74,13 +74,23 @@ def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
     left, and sampling would end the engine: there EOS gets a score again. `logits`: shape `(batch_size, vocab_size)`.
     """
     apply_bitmask(logits, vocab_mask)
+    width = logits.shape[-1]
     rows_by_ids: dict[tuple[int, ...], list[int]] = {}
     for row, ids in getattr(vocab_mask, ENDS, {}).items():
-        rows_by_ids.setdefault(ids, []).append(row)
+        rows_by_ids.setdefault(tuple([token for token in ids if token < width]), []).append(row)
     for ids, rows in rows_by_ids.items():
-        place = torch.tensor(rows, device=logits.device)[:, None], torch.tensor(ids, device=logits.device)
+        if not ids:
+            continue
+        place = _on_device(rows, logits.device)[:, None], _on_device(ids, logits.device)
         scores = logits[place]
         logits[place] = scores.masked_fill(torch.isneginf(scores).all(dim=1, keepdim=True), 0.0)
+
+
+def _on_device(indices: Sequence[int], device: torch.device) -> torch.Tensor:
+    """Return indices on a device. The copy may still be running: nothing waits for the device."""
+    if device.type == "cpu":
+        return torch.tensor(indices)
+    return torch.tensor(indices, pin_memory=is_pin_memory_available()).to(device, non_blocking=True)
 
 
 def set_token_filter(
