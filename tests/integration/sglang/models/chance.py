@@ -63,12 +63,11 @@ class ChanceForCausalLM(nn.Module):
             like([THINK_END], 18.0)
 
     def forward(self, input_ids: torch.Tensor, positions: torch.Tensor, forward_batch: Any) -> LogitsProcessorOutput:
-        n_rows = len(input_ids) if forward_batch.forward_mode.is_target_verify() else forward_batch.batch_size
-        chance = torch.randn(n_rows, self.config.vocab_size)
-        if forward_batch.forward_mode.is_target_verify():
-            # There, SGLang takes the best token on a CPU. With this noise, that is a sample.
-            chance = -torch.empty_like(chance).exponential_().log()
-        logits = chance + self.liking
+        verifies = forward_batch.forward_mode.is_target_verify()
+        n_rows = len(input_ids) if verifies else forward_batch.batch_size
+        logits = torch.randn(n_rows, self.config.vocab_size) + self.liking
+        if verifies:  # the largest logit is chosen; with this, it is a sample (Gumbel, 1954)
+            logits -= torch.empty_like(logits).exponential_().log_()
         last = input_ids
         if n_rows < len(input_ids):  # prompts, one after the other
             last = input_ids[torch.cumsum(forward_batch.extend_seq_lens, 0) - 1]
