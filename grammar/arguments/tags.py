@@ -184,7 +184,19 @@ class Tags:
     def raw(self, texts: Texts, others: frozenset[str]) -> int:
         """Return the node of raw strings. others: the types of JSON as which a text would be read instead."""
         regexes = self.regexes
-        style = self.style
+        node = self.plain(texts, others, (self.style.stop, *self.excluded))
+        if self.style.is_wrapped:
+            line = regexes.literal(b"\n")
+            bare = regexes.intersection([node, regexes.complement(_WRAPPED.into(regexes))])
+            node = regexes.union([regexes.concat([line, node, line]), bare])
+        return int(node)
+
+    def plain(
+        self, texts: Texts, others: frozenset[str], absent: tuple[str, ...], unfinished: tuple[str, ...] = ()
+    ) -> int:
+        """Return the node of the texts themselves. absent: what none of them has in it. unfinished: what none of them
+        ends with. others: as for `raw`."""
+        regexes = self.regexes
         words = texts.words
         if words is not None:
             kept = [
@@ -192,22 +204,23 @@ class Tags:
                 for word in words
                 if not has_surrogate(word)
                 and not may_be_json(word, others)
-                and not any([stop in word for stop in (style.stop, *self.excluded)])
+                and not any([stop in word for stop in absent])
+                and not word.endswith(unfinished)
             ]
             node = node_of(in_order([word.encode() for word in kept]), regexes) if kept else regexes.union([])
         else:
             tree = texts.tree()
             known = RECURRING.get(tree)
             node = lower(tree, regexes) if known is None else known.into(regexes)
-            node = regexes.intersection([node, *[lacking(stop, regexes) for stop in (style.stop, *self.excluded)]])
+            node = regexes.intersection([node, *[lacking(stop, regexes) for stop in absent]])
+            if unfinished:
+                anything = regexes.complement(regexes.union([]))
+                ends = regexes.union([regexes.literal(text.encode()) for text in unfinished])
+                node = regexes.intersection([node, regexes.complement(regexes.concat([anything, ends]))])
             if others:
                 space = regexes.repeat(SPACE.into(regexes), 0)
                 read = regexes.union([_JSON[one].into(regexes) for one in sorted(others)])
                 node = regexes.intersection([node, regexes.complement(regexes.concat([space, read, space]))])
-        if style.is_wrapped:
-            line = regexes.literal(b"\n")
-            bare = regexes.intersection([node, regexes.complement(_WRAPPED.into(regexes))])
-            node = regexes.union([regexes.concat([line, node, line]), bare])
         return int(node)
 
     def end(self, name: str | None) -> list[Piece]:

@@ -200,7 +200,7 @@ class TagLoader:
             return
         raise error(f"{what} cannot stand within a JSON string", path, "write its text as rules and terminals")
 
-    def read_json_schema(self, format: Format) -> Symbols:
+    def close_json_schema(self, format: Format, closing: Closing) -> Symbols:
         options = self.options
         if format.flag("any_order"):
             options = {**options, "property_order": "any"}
@@ -216,10 +216,28 @@ class TagLoader:
         if not isinstance(style, str):
             raise error(f"'style' is a string, not {shown(style)}", format.at("style"))
         excludes = tuple(format.texts("excludes"))
-        return self.schema(format.value["json_schema"], format.at("json_schema"), options, style, excludes)
+        return self.styled(format, closing, options, style, excludes)
 
-    def read_qwen_xml_parameter(self, format: Format) -> Symbols:
-        return self.schema(format.value["json_schema"], format.at("json_schema"), self.options, "qwen_xml")
+    def close_qwen_xml_parameter(self, format: Format, closing: Closing) -> Symbols:
+        return self.styled(format, closing, self.options, "qwen_xml")
+
+    def styled(
+        self, format: Format, closing: Closing, options: dict[str, Any], style: str, excludes: tuple[str, ...] = ()
+    ) -> Symbols:
+        """Return the symbols of a schema in a style, and of what closes it.
+
+        A schema of strings alone is a raw string, in which the tag ends at the first end. If two ends overlap, that
+        also depends on which one follows."""
+        schema, path = format.value["json_schema"], format.at("json_schema")
+        ends = closing.texts
+        before = [unfinished(end, ends) for end in ends]
+        if style == "json" or not any(before):
+            return (*self.schema(schema, path, options, style, excludes), *self.close(closing))
+        found = [
+            (*self.schema(schema, path, options, style, excludes, texts), *self.constant(end, closing.path))
+            for end, texts in zip(ends, before, strict=True)
+        ]
+        return group(self.model, tuple(found))
 
     def read_token(self, format: Format) -> Symbols:
         return (self.token(format.value["token"], format.at("token")),)
@@ -584,14 +602,21 @@ class TagLoader:
     # Schemas and grammars.
 
     def schema(
-        self, schema: Any, path: str, options: dict[str, Any], style: str = "json", excludes: tuple[str, ...] = ()
+        self,
+        schema: Any,
+        path: str,
+        options: dict[str, Any],
+        style: str = "json",
+        excludes: tuple[str, ...] = (),
+        unfinished: tuple[str, ...] = (),
     ) -> Symbols:
-        """Return the symbol of the texts that a schema allows in a style. `excludes`: what no string may contain."""
+        """Return the symbol of the texts that a schema allows in a style. `excludes`: what no string may contain.
+        `unfinished`: what a raw string that stands alone does not end with."""
         written = self.written(options)
         origin = self.origin(path)
         self.schemas.append((path, schema, written))
         if style != "json":
-            from ..arguments.embed import embed_arguments
+            from ..arguments.embed import Alone, embed_arguments
             from ..json_schema.options import DEFAULT_OPTIONS
 
             try:
@@ -604,6 +629,7 @@ class TagLoader:
                         origin,
                         excluded=excludes,
                         specials=frozenset(self.names.special),
+                        alone=Alone(self.excluded, unfinished),
                     ),
                 )
             except GrammarError as problem:
@@ -670,6 +696,13 @@ class TagLoader:
             found: GrammarWarning = parsed.warning(message, at)
             return found
         return GrammarWarning(message, None, None, pointer=path)
+
+
+def unfinished(end: str, ends: Iterable[str]) -> tuple[str, ...]:
+    """Return what a text before `end` must not end with, because one of `ends` would then be complete before `end`
+    is."""
+    found = [one[:at] for one in ends for at in range(1, len(one)) if end[:-1].startswith(one[at:])]
+    return tuple(dict.fromkeys(found))
 
 
 def is_unlimited(given: Any) -> bool:

@@ -16,16 +16,22 @@ from sglang.srt.constrained.base_grammar_backend import (
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
 from sglang.srt.parser.reasoning_parser import ReasoningParser
 
-from ...applying import apply_bitmask
 from ...earley import Limits, Matcher
-from ...errors import EarleymaskError, empty_mask
+from ...errors import EarleymaskError, LimitError, empty_mask
 from ...grammar import Grammar
 from ...pool import MatcherPool
 from ...prepare import prepare
 from ...trie import Vocabulary
 from .grammars import read_grammar
 from .recent import Recent
-from .request import EarleymaskGrammar, allocate_vocab_mask, find_sentinel, move_vocab_mask, set_token_filter
+from .request import (
+    EarleymaskGrammar,
+    allocate_vocab_mask,
+    apply_vocab_mask,
+    find_sentinel,
+    move_vocab_mask,
+    set_token_filter,
+)
 
 __all__ = ["EarleymaskBackend", "make_backend"]
 
@@ -46,12 +52,32 @@ VOCABULARY_BYTES = 256 << 20
 """What may be remembered of a vocabulary for all grammars together: enough for a hundred of them that are in use."""
 
 
+TIMES = ("seconds", "load_seconds")
+"""The limits of time. Whether one is met depends on what else the machine does."""
+
+
+class Refusal(InvalidGrammarObject):
+    """A grammar that cannot be used, and why. `lasts`: whether another attempt would end in the same way."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.lasts = not (isinstance(error, LimitError) and error.limit in TIMES)
+
+
+def is_kept(value: BaseGrammarObject) -> bool:
+    """Return whether SGLang may remember what a constraint has become: a grammar, or a refusal that lasts.
+
+    SGLang's own refusals are not kept, because a grammar that waited for too long is one of them.
+    """
+    return value.lasts if isinstance(value, Refusal) else not isinstance(value, InvalidGrammarObject)
+
+
 class EarleymaskBackend(BaseGrammarBackend):
     """Makes the grammars of all requests of a scheduler, in SGLang's pool of threads."""
 
     def __init__(self, vocabulary: Vocabulary, **options: Any) -> None:
         super().__init__()
-        self.cache: Recent[Any, Any] = Recent(N_GRAMMARS)
+        self.cache: Recent[Any, Any] = Recent(N_GRAMMARS, is_kept)
         self._options = options
         self._sentinel = find_sentinel(vocabulary)
         self._pool = MatcherPool(vocabulary, capacity=N_GRAMMARS, warm=WARM_SECONDS)
@@ -78,7 +104,7 @@ class EarleymaskBackend(BaseGrammarBackend):
             matcher = self._pool.matcher(read_grammar, kind, spec, vocabulary, limits=LIMITS, **self._options)
             _check_first_mask(matcher)
         except (EarleymaskError, TypeError, ValueError) as error:
-            return InvalidGrammarObject(str(error))
+            return Refusal(error)
         return EarleymaskGrammar(matcher, self._sentinel, GrammarStats(dispatch_type=kind))
 
     def compile_framed_grammar(
@@ -94,7 +120,7 @@ class EarleymaskBackend(BaseGrammarBackend):
             matcher = Matcher(turn, vocabulary)
             _check_first_mask(matcher)
         except (EarleymaskError, TypeError, ValueError) as error:
-            return InvalidGrammarObject(str(error))
+            return Refusal(error)
         return EarleymaskGrammar(matcher, self._sentinel, GrammarStats(dispatch_type="structural_tag"))
 
     def reset(self) -> None:
@@ -128,7 +154,7 @@ class EarleymaskBackend(BaseGrammarBackend):
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        apply_bitmask(logits, vocab_mask)
+        apply_vocab_mask(logits, vocab_mask)
 
 
 def _check_first_mask(matcher: Matcher) -> None:
@@ -155,7 +181,7 @@ def make_backend(
     if not parser.detector.get_think_end_token_ids(tokenizer):
         return backend
     wrapped = ReasonerGrammarBackend(backend, parser, tokenizer, enable_strict_thinking=config.enable_strict_thinking)
-    wrapped.cache = Recent(N_GRAMMARS)
+    wrapped.cache = Recent(N_GRAMMARS, is_kept)
     return wrapped
 
 

@@ -46,7 +46,7 @@ def _with_schemas(spec: str) -> Any:
         return spec
     try:
         tag = json.loads(spec)
-    except ValueError:
+    except (ValueError, RecursionError):
         return spec  # the reader says where the mistake is
     nodes = [tag]
     while nodes:

@@ -27,7 +27,14 @@ from ...errors import EarleymaskError, empty_mask
 if TYPE_CHECKING:
     from ...trie import Vocabulary
 
-__all__ = ["EarleymaskGrammar", "allocate_vocab_mask", "find_sentinel", "move_vocab_mask", "set_token_filter"]
+__all__ = [
+    "EarleymaskGrammar",
+    "allocate_vocab_mask",
+    "apply_vocab_mask",
+    "find_sentinel",
+    "move_vocab_mask",
+    "set_token_filter",
+]
 
 N_THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
 """Threads that make the masks of a batch if that takes more than 2 ms: half of the cores. The tokenizer, the pool that
@@ -35,6 +42,11 @@ loads grammars, and the schedulers of other GPUs use the rest. Eight serve some 
 
 MOST_CLOSED = 64
 """Places at which no mask could be made that are remembered for a request: more than a tree of drafts has."""
+
+
+ENDS = "earleymask_ends"
+"""The attribute of rows that says which of them allow EOS tokens alone, and which these are. It is there if there are
+any."""
 
 
 def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
@@ -49,7 +61,36 @@ def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.
 
 def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
     """Return the rows on a device. The copy may still be running."""
-    return vocab_mask.to(device, non_blocking=True)
+    moved = vocab_mask.to(device, non_blocking=True)
+    if hasattr(vocab_mask, ENDS):
+        setattr(moved, ENDS, getattr(vocab_mask, ENDS))
+    return moved
+
+
+def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+    """Set the scores of all tokens that the rows do not allow to -inf, in place.
+
+    `min_new_tokens` of a request has set those of EOS to -inf before. Where a row allows EOS alone, no token would be
+    left, and sampling would end the engine: there EOS gets a score again. `logits`: shape `(batch_size, vocab_size)`.
+    """
+    apply_bitmask(logits, vocab_mask)
+    width = logits.shape[-1]
+    rows_by_ids: dict[tuple[int, ...], list[int]] = {}
+    for row, ids in getattr(vocab_mask, ENDS, {}).items():
+        rows_by_ids.setdefault(tuple([token for token in ids if token < width]), []).append(row)
+    for ids, rows in rows_by_ids.items():
+        if not ids:
+            continue
+        place = _on_device(rows, logits.device)[:, None], _on_device(ids, logits.device)
+        scores = logits[place]
+        logits[place] = scores.masked_fill(torch.isneginf(scores).all(dim=1, keepdim=True), 0.0)
+
+
+def _on_device(indices: Sequence[int], device: torch.device) -> torch.Tensor:
+    """Return indices on a device. The copy may still be running: nothing waits for the device."""
+    if device.type == "cpu":
+        return torch.tensor(indices)
+    return torch.tensor(indices, pin_memory=is_pin_memory_available()).to(device, non_blocking=True)
 
 
 def set_token_filter(
@@ -172,6 +213,45 @@ class EarleymaskGrammar(BaseGrammarObject):
         row = vocab_mask.numpy()[idx]
         self._matcher.fill_bitmask(row, on_error="end")
         self._close(row)
+        self._note_end(vocab_mask, idx, row)
+
+    def _note_end(self, vocab_mask: torch.Tensor, idx: int, row: Any) -> None:
+        """Note whether a row of a mask, which is filled, allows EOS tokens alone."""
+        whole = vocab_mask._base
+        if whole is not None:  # some rows of it: those of one tree of drafts
+            idx += vocab_mask.storage_offset() // vocab_mask.stride(0)
+            vocab_mask = whole
+        ends = getattr(vocab_mask, ENDS, None)
+        ids = self._only_ends(row)
+        if ids:
+            if ends is None:
+                ends = {}
+                setattr(vocab_mask, ENDS, ends)
+            ends[idx] = ids
+        elif ends:
+            ends.pop(idx, None)
+
+    def _only_ends(self, row: Any) -> tuple[int, ...]:
+        """Return the EOS tokens of a row that allows nothing else; none if it does."""
+        matcher = self._matcher
+        try:
+            if not matcher.is_accepting():
+                return ()
+        except Exception:  # the next call of the matcher says what it is
+            return ()
+        of_words: dict[int, int] = {}  # the bits of EOS tokens in the words that have some
+        for token in matcher.eos_token_ids:
+            word, bit = divmod(token, TOKENS_PER_WORD)
+            of_words[word] = of_words.get(word, 0) | 1 << bit
+        bits = row.view(np.uint32)
+        found = {word: int(bits[word]) for word in of_words}
+        if any([found[word] & ~ends for word, ends in of_words.items()]):
+            return ()
+        if np.count_nonzero(bits) > sum([bool(each) for each in found.values()]):
+            return ()
+        return tuple(
+            [token for token in matcher.eos_token_ids if found[token // TOKENS_PER_WORD] >> token % TOKENS_PER_WORD & 1]
+        )
 
     def _close(self, row: Any) -> None:
         """Leave one token in a row of numpy if an error has ended the sequence, or the row is empty."""
@@ -203,6 +283,7 @@ class EarleymaskGrammar(BaseGrammarObject):
             )
             for entry in ours:
                 entry.grammar._close(rows[entry.row])
+                entry.grammar._note_end(vocab_mask, entry.row, rows[entry.row])
         if len(ours) < len(entries):  # some are in SGLang's wrapper for reasoning
             for entry in entries:
                 if type(entry.grammar) is not EarleymaskGrammar:
@@ -211,6 +292,8 @@ class EarleymaskGrammar(BaseGrammarObject):
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
         vocab_mask.fill_(-1)
+        if hasattr(vocab_mask, ENDS):
+            delattr(vocab_mask, ENDS)
 
     @staticmethod
     def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
@@ -218,7 +301,7 @@ class EarleymaskGrammar(BaseGrammarObject):
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        apply_bitmask(logits, vocab_mask)
+        apply_vocab_mask(logits, vocab_mask)
 
 
 def _empty(matcher: Matcher) -> Exception:

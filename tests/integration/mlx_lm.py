@@ -25,12 +25,16 @@ def one_by_one(model: Any, draft: Any, tokenizer: Any, vocabulary: Any, n: int) 
 
     from earleymask import LimitError
     from earleymask.integration.mlx_lm import GrammarProcessor
-    from support.mixed_requests import KINDS, grammar_of, is_valid
+    from support.mixed_requests import KINDS, check_refusals, grammar_of, is_valid
 
     found: Counter[str] = Counter()
     for number in range(n):
-        way = ("text", "draft", "stream", "cut", "limited", "penalty", "finish", "abort")[number % 8]
-        kind = KINDS[number // 8 % len(KINDS)]
+        way = ("text", "draft", "stream", "cut", "limited", "penalty", "finish", "abort", "wrong")[number % 9]
+        kind = KINDS[number // 9 % len(KINDS)]
+        if way == "wrong":
+            check_refusals(lambda grammar: GrammarProcessor(grammar, vocabulary))
+            found["bad grammar"] += 1
+            continue
         mx.random.seed(number)
         n_most = {"cut": 4, "finish": 6}.get(way, N_MOST)
         grammar = grammar_of("limited") if way == "limited" else grammar_of(kind)
@@ -124,10 +128,12 @@ def main() -> None:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
 
     from earleymask.integration.mlx_lm import mlx_vocabulary
+    from support.loop_records import check_record
     from support.mlx_models import make_model
     from support.tiny_model import tiny_tokenizer
 
     print(versions("mlx", "mlx-lm", "transformers", "numpy"))
+    check_record("mlx_lm")
     tokenizer = TokenizerWrapper(tiny_tokenizer())
     model, draft = make_model(0, 300), make_model(1, 300)
     vocabulary = mlx_vocabulary(model, tokenizer)

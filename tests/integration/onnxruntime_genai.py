@@ -11,6 +11,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,19 +70,23 @@ def text_of(vocabulary: Any, generator: Any, row: int, n_prompt: int, n_most: in
 def one_by_one(model: Any, vocabulary: Any, n: int) -> Counter[str]:
     from earleymask import BudgetError, LimitError, RejectedTokenError
     from earleymask.integration.onnxruntime_genai import GrammarMasks
-    from support.mixed_requests import KINDS, grammar_of, is_valid
+    from support.mixed_requests import KINDS, check_refusals, grammar_of, is_valid
 
     found: Counter[str] = Counter()
     rng = random.Random(1)
     for number in range(n):
-        way = ("greedy", "sampled", "rewound", "limited", "finish", "foreign", "penalty")[number % 7]
-        kind = KINDS[number // 7 % len(KINDS)]
+        ways = ("greedy", "sampled", "rewound", "limited", "finish", "foreign", "penalty", "wrong", "abort")
+        way, kind = ways[number % 9], KINDS[number // 9 % len(KINDS)]
         options: dict[str, Any] = {"do_sample": False} if way == "greedy" else {"top_k": rng.choice([0, 50, 5])}
         options |= {"repetition_penalty": 1.4, "top_p": 0.7, "temperature": 0.8} if way == "penalty" else {}
         prompt = [1 + (number + each) % 250 for each in range(1 + number % 20)]
         if way == "finish":
             options["max_length"] = len(prompt) + 8
         generator = start(model, [prompt], number, **options)
+        if way == "wrong":
+            check_refusals(partial(GrammarMasks, generator, vocabulary=vocabulary))
+            found["bad grammar"] += 1
+            continue
         grammar = grammar_of("limited" if way == "limited" else kind)
         masks = GrammarMasks(generator, grammar, vocabulary, max_tokens=8 if way == "finish" else None)
         n_taken_back = 0
@@ -92,6 +97,8 @@ def one_by_one(model: Any, vocabulary: Any, n: int) -> Counter[str]:
                     generator.set_logits(np.where(np.arange(300) == 3, 0, -np.inf).astype(np.float32)[None, None])
                 generator.generate_next_token()
                 n_written = generator.token_count() - len(prompt)
+                if way == "abort" and n_written == 2:
+                    break
                 if (
                     way == "rewound"
                     and n_taken_back < 3
@@ -114,7 +121,9 @@ def one_by_one(model: Any, vocabulary: Any, n: int) -> Counter[str]:
             found["budget too small"] += 1
             continue
         text = text_of(vocabulary, generator, 0, len(prompt), 8 if way == "finish" else N_MOST)
-        if text is None or way == "foreign":
+        if way == "abort":
+            found["aborted"] += 1
+        elif text is None or way == "foreign":
             found["ended before the foreign token" if way == "foreign" else "cut"] += 1
         else:
             assert is_valid(kind, text), (way, kind, text)
@@ -162,8 +171,10 @@ def main() -> None:
     import onnxruntime_genai as og
 
     from earleymask.integration.onnxruntime_genai import genai_vocabulary
+    from support.loop_records import check_record
 
     print(versions("onnxruntime-genai", "onnxruntime", "onnx", "numpy"))
+    check_record("onnxruntime_genai")
     with tempfile.TemporaryDirectory() as folder:
         make_model(Path(folder))
         model, vocabulary = og.Model(folder), genai_vocabulary(folder)

@@ -76,7 +76,7 @@ def make_models(folder: Path) -> dict[str, tuple[Any, dict[str, Any], tuple[str,
 def run(model: Any, options: dict[str, Any], ways: tuple[str, ...], n: int) -> Counter[str]:
     from earleymask import BatchError, LimitError
     from earleymask.integration.outlines import GrammarGenerator, GrammarProcessor, outlines_vocabulary
-    from support.mixed_requests import KINDS, grammar_of, is_valid
+    from support.mixed_requests import KINDS, check_refusals, grammar_of, is_valid
 
     vocabulary = outlines_vocabulary(model)
     generators = {kind: GrammarGenerator(model, grammar_of(kind), vocabulary) for kind in (*KINDS, "limited")}
@@ -114,6 +114,8 @@ def run(model: Any, options: dict[str, Any], ways: tuple[str, ...], n: int) -> C
         else:
             assert is_valid(kind, text), (kind, text)
             found["valid"] += 1
+    check_refusals(lambda grammar: GrammarGenerator(model, grammar, vocabulary))
+    found["bad grammar"] += 1
     import outlines
 
     plain = outlines.Generator(model, processor=GrammarProcessor(model, grammar_of("schema"), vocabulary))
@@ -129,7 +131,10 @@ def main() -> None:
     parser.add_argument("--here", action="store_true", help="run in this environment")
     arguments = parser.parse_args()
     enter("outlines", PACKAGES)
+    from support.loop_records import check_record
+
     print(versions("outlines", "torch", "transformers", "llama-cpp-python", "mlx-lm"))
+    check_record("outlines")
     with tempfile.TemporaryDirectory() as folder:
         models = make_models(Path(folder))
         for name, (model, options, ways) in models.items():

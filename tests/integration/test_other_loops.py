@@ -18,6 +18,7 @@ import pytest
 
 from earleymask import BatchError, EmptyMaskError, Grammar, LimitError, RejectedTokenError, Vocabulary
 from support.llama_record import TOKENS, Llama, record
+from support.loop_records import RECORD, parameters
 from support.mixed_requests import KINDS, grammar_of, is_valid
 from support.tiny_model import make_model, tiny_tokenizer
 
@@ -260,6 +261,17 @@ class SteerableGenerator:
     def stream(self, prompt: Any, **options: Any) -> Iterator[Any]:
         self.logits_processor.reset()
         return self.model.generate_stream(prompt, self.logits_processor, **options)
+
+
+def test_the_stand_ins_are_as_recorded() -> None:
+    stands: dict[str, Any] = {"SteerableGenerator": SteerableGenerator, "Generator": Generator}
+    for package in ("outlines", "onnxruntime_genai"):
+        for path, recorded in RECORD[package].items():
+            owner, _, name = path.partition(":")[2].partition(".")
+            if not name or name == "append_tokens":  # not used by the adapters
+                continue
+            assert recorded is None or parameters(getattr(stands[owner], name)) == recorded, path
+            assert callable(getattr(stands[owner], name))
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from earleymask import Grammar, LimitError, Limits, Matcher, Vocabulary
+from earleymask.grammar.errors import GrammarLimitError
 from earleymask.integration.sglang import plugin
 from support.tiny_model import tiny_tokenizer
 
@@ -402,6 +403,41 @@ def test_masks_are_applied_to_logits(sglang: SimpleNamespace) -> None:
     assert (mask == -1).all()
 
 
+def test_eos_that_was_excluded_comes_back_where_nothing_else_is_left(sglang: SimpleNamespace) -> None:
+    """`min_new_tokens` excludes EOS before the rows are applied."""
+    backend = make_backend(sglang)
+    grammars = [ask(backend, "ab")[0], ask(backend, "a")[0], ask(backend, "ab*")[0], ask(backend, "a")[0]]
+    for grammar in grammars:
+        accept(grammar, tokens("a"))
+    excluded = [EOS, *tokens("b")]
+    rows = sglang.base.GrammarRow
+
+    def apply(mask: Any, excluded: list[int]) -> list[list[int]]:
+        logits = torch.full((5, SIZE), 2.0)
+        logits[:, excluded] = -torch.inf
+        grammars[0].apply_vocab_mask(logits=logits, vocab_mask=grammars[0].move_vocab_mask(mask, "cpu"))
+        finite = torch.isfinite(logits)
+        if not excluded:
+            assert (logits[finite] == 2.0).all()
+        return [each.nonzero().flatten().tolist() for each in finite]
+
+    mask = grammars[0].allocate_vocab_mask(SIZE, 5, "cpu")
+    grammars[0].fill_vocab_mask_batched([rows(at, grammar) for at, grammar in enumerate(grammars[:3])], mask)
+    grammars[3].fill_vocab_mask(mask[3:], 1)  # as the walk over a tree of drafts does
+    free = list(range(SIZE))
+    b = tokens("b")
+    assert apply(mask, []) == [b, [EOS], sorted([*b, EOS]), free, [EOS]]
+    assert apply(mask, [EOS]) == [b, [EOS], b, [each for each in free if each != EOS], [EOS]]
+    # What else excludes the other tokens is none of its business.
+    assert apply(mask, excluded)[:3] == [[], [EOS], []]
+    # The same rows, filled again.
+    accept(grammars[0], b)
+    grammars[0].fill_vocab_mask_batched([rows(0, grammars[2]), rows(1, grammars[0])], mask)
+    assert apply(mask, [EOS])[:2] == [b, [EOS]]
+    grammars[0].reset_vocab_mask(mask)
+    assert apply(mask, [EOS])[:2] == [[each for each in free if each != EOS]] * 2
+
+
 # -- what is remembered ------------------------------------------------------------------------------------------------
 
 
@@ -436,6 +472,41 @@ def test_refusals_are_remembered_too(sglang: SimpleNamespace) -> None:
     assert "line 1, column 2" in first[0].error_message
 
 
+@pytest.mark.parametrize("parser", [None, "some"])
+@pytest.mark.parametrize("limit", ["load_seconds", "seconds"])
+def test_refusals_for_lack_of_time_are_not_remembered(
+    sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, limit: str, parser: str | None
+) -> None:
+    backend = make_backend(sglang, reasoning_parser=parser)
+    inner = backend if parser is None else backend.given["grammar_backend"]
+    backend._init_value_dispatch = inner._init_value_dispatch
+    error: LimitError = GrammarLimitError("too slow") if limit == "load_seconds" else LimitError("too slow")
+
+    def fail(*_: object, **__: object) -> None:
+        raise error.at_limit(limit)
+
+    name = "read_grammar" if limit == "load_seconds" else "_check_first_mask"
+    with monkeypatch.context() as busy:
+        busy.setattr(sglang.backend, name, fail)
+        found, _ = ask(backend, "a")
+        assert isinstance(found, sglang.base.InvalidGrammarObject) and found.error_message == "too slow"
+    found, is_known = ask(backend, "a")
+    assert type(found) is sglang.request.EarleymaskGrammar and not is_known
+    assert ask(backend, "a")[1], "the grammar is remembered"
+    # A limit that does not depend on time is met again.
+    limit = "source_characters"
+    monkeypatch.setattr(sglang.backend, name, fail)
+    assert [ask(backend, "b")[1] for _ in range(2)] == [False, True]
+
+
+def test_sglangs_own_refusals_are_not_remembered(sglang: SimpleNamespace) -> None:
+    """It sets one if a grammar has waited for too long."""
+    backend = make_backend(sglang)
+    backend.set_cache(("regex", "a"), sglang.base.InvalidGrammarObject("Grammar preprocessing timed out"))
+    found, is_known = ask(backend, "a")
+    assert type(found) is sglang.request.EarleymaskGrammar and not is_known
+
+
 def test_a_reset_leaves_grammars_in_use(sglang: SimpleNamespace) -> None:
     backend = make_backend(sglang)
     grammar, _ = ask(backend, "ab*")
@@ -456,6 +527,7 @@ def test_a_reset_leaves_grammars_in_use(sglang: SimpleNamespace) -> None:
         ("ebnf", "start: <|nothing|>", "<|nothing|>"),
         ("structural_tag", '{"format": {"type": "tag"}}', "#/format"),
         ("structural_tag", '{"format": null', "line 1, column"),
+        ("structural_tag", "[" * 100_000 + "null", "nested too deeply"),
     ],
 )
 def test_a_refusal_says_what_is_wrong_and_where(sglang: SimpleNamespace, kind: str, spec: str, message: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import lark
 
-from earleymask import Grammar, Limits
+from earleymask import Grammar, GrammarError, Limits, VocabularyError
 
 SCHEMA = {
     "type": "object",
@@ -67,3 +67,19 @@ def is_valid(kind: str, text: bytes | str) -> bool:
         return VALIDATORS[kind](given)
     except (ValueError, lark.exceptions.LarkError):
         return False
+
+
+def check_refusals(make: Callable[[Any], object]) -> None:
+    """Assert that an adapter refuses a wrong grammar with its place, and one that needs a token which is not there."""
+    grammars: tuple[tuple[Any, type[Exception], str], ...] = (
+        ('start: "a"\n    | item', GrammarError, "line 2, column 7"),
+        ({"type": "strin"}, GrammarError, "#/type"),
+        (Grammar.from_lark('start: "a" <|nothing|>'), VocabularyError, "<|nothing|>"),
+    )
+    for grammar, kind, message in grammars:
+        refusal = None
+        try:
+            make(grammar)
+        except kind as error:
+            refusal = error
+        assert refusal is not None and message in str(refusal), (grammar, refusal)

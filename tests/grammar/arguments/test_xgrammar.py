@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from earleymask import Grammar
+from earleymask.grammar.arguments.styles import STYLES as ROWS
 from earleymask.grammar.arguments.text import write_arguments
 from earleymask.grammar.json_schema.options import DEFAULT_OPTIONS
 from support.arguments import STYLES as OUR_STYLES
@@ -73,6 +75,17 @@ def test_the_same(style: str) -> None:
             continue
         found = accepts(arguments_grammar(schema, style), text), theirs(schema, style, text)
         assert found == (expected, expected), (schema, arguments, text)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("schema", [STRING, {"type": "string", "pattern": "^x+$"}, {"enum": ["x", "a\nb"]}])
+def test_a_string_alone_is_the_same(style: str, schema: dict[str, Any]) -> None:
+    ours = Grammar.from_structural_tag({"format": {"type": "json_schema", "json_schema": schema, "style": style}})
+    for text in ("", "x", "xx", '"x"', "a\nb", "\nx\n", "5", "<a>", "é", ROWS[style].stop, f"x{ROWS[style].stop}"):
+        if style == "minimax_m3_xml" and "pattern" in schema:
+            assert theirs(schema, style, text) == "refused"
+        else:
+            assert accepts(ours, text) == theirs(schema, style, text), text
 
 
 ALL = tuple(STYLES)

@@ -1,5 +1,6 @@
 """Make an environment with SGLang, run its modules and its server with earleymask, and check every answer.
 
+    python -m tests.integration.sglang
     python -m tests.integration.sglang --environment FOLDER
     python -m tests.integration.sglang --python ENVIRONMENT/bin/python
 
@@ -15,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from integration.sglang.environment import HERE, TESTS, clean_variables, make_environment
+from integration.sglang.environment import HERE, ROOT, TESTS, clean_variables, make_environment
 
 MODES = ("overlap", "plain", "ngram", "reasoning")
 VERSIONS = "sglang torch transformers xgrammar llguidance openai earleymask"
@@ -47,7 +48,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.integration.sglang", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--environment", type=Path, help="a folder in which to make an environment")
+    parser.add_argument(
+        "--environment",
+        type=Path,
+        default=ROOT / "build" / "environments" / "sglang",
+        help="a folder in which to make an environment (%(default)s)",
+    )
     parser.add_argument("--python", help="the interpreter of an environment that has SGLang and earleymask")
     parser.add_argument(
         "--logs", type=Path, default=Path("build/sglang"), help="the folder for logs and the model's files"
@@ -55,8 +61,6 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=300, help="mixed requests for each way of serving (300)")
     parser.add_argument("--modes", default=",".join(MODES), help="ways of serving, separated by commas (all)")
     options = parser.parse_args()
-    if options.python is None and options.environment is None:
-        parser.error("give --python or --environment")
     python = options.python or make_environment(options.environment)
     logs: Path = options.logs.resolve()
     logs.mkdir(parents=True, exist_ok=True)

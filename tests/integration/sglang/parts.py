@@ -44,8 +44,6 @@ CONSTRAINTS: tuple[tuple[str, str, Callable[[], Grammar], str], ...] = (
     ("ebnf", NESTED, lambda: Grammar.from_lark(NESTED), "(([12, 345, 6]))"),
     ("ebnf", 'root ::= [a-z]+ "!"', lambda: Grammar.from_lark('start: /[a-z]+/ "!"'), "hello!"),
 )
-RAW_STRINGS = ("kimi_k3",)
-"""Tool parsers that give a single string the style `qwen_xml`, which structural tags do not read (docs/sglang.md)."""
 
 
 class Parts:
@@ -344,10 +342,6 @@ class Parts:
                     spec = json.dumps(spec.model_dump(by_alias=True))
                 kind = {"json_schema": "json", "full_assistant_ebnf": "ebnf"}.get(kind, kind)
                 found = self.grammar(kind, spec if isinstance(spec, str) else json.dumps(spec))
-                if name in RAW_STRINGS and isinstance(found, InvalidGrammarObject):
-                    counts[f"refused: {name}"] += 1
-                    self.check("qwen_xml" in found.error_message, f"tool parser {name}: {found}")
-                    continue
                 counts[kind] += 1
                 self.check(
                     not isinstance(found, InvalidGrammarObject), f"tool parser {name}, {choice}: {found}; {spec}"[:600]

@@ -326,6 +326,18 @@ class Questions:
                 next(iter(stream))
                 stream.close()
 
+        def at_least() -> str:
+            """Ask for more tokens than the grammar has: EOS is excluded where nothing else is allowed."""
+            for number in range(8):
+                least = {"min_new_tokens": 5 + number}
+                found = self.generate({"regex": "[ab]{2}|[a-c]{30}"}, sampling_params=least)
+                assert found["meta_info"]["finish_reason"]["type"] == "stop", found
+                full_match("[ab]{2}|[a-c]{30}", found["text"])
+            found = self.generate({"regex": "[ab]{2,}"}, sampling_params={"min_new_tokens": 20, "max_new_tokens": 300})
+            assert found["meta_info"]["completion_tokens"] >= 20, found
+            return "ok"
+
+        self.ask("min_new_tokens beyond the grammar", at_least)
         self.ask("cut by max_tokens", cut)
         self.ask("clients that go away", leave)
 

@@ -1,5 +1,6 @@
 """Make an environment with vLLM, run its engine and its server with earleymask, and check every answer.
 
+    python -m tests.integration.vllm
     python -m tests.integration.vllm --environment FOLDER
     python -m tests.integration.vllm --python ENVIRONMENT/bin/python
 
@@ -15,12 +16,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from integration.vllm.environment import TESTS, clean_variables, make_environment
+from integration.vllm.environment import ROOT, TESTS, clean_variables, make_environment
 
 HERE = Path(__file__).parent
 MODEL_FOLDER = str(TESTS / "support" / "model_folder.py")
-MODES = ("sync", "sync-ngram", "sync-draft", "async", "async-ngram", "async-draft")
-SERVERS = ("sync", "async", "in-reasoning", "mistral")
+MODES = ("sync", "sync-ngram", "sync-draft", "async", "async-ngram", "async-draft", "wide")
+SERVERS = ("sync", "async", "in-reasoning", "options", "mistral")
 VERSIONS = "vllm torch transformers xgrammar llguidance openai earleymask"
 SECONDS = 900  # for each program
 
@@ -50,7 +51,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.integration.vllm", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--environment", type=Path, help="a folder in which to make an environment")
+    parser.add_argument(
+        "--environment",
+        type=Path,
+        default=ROOT / "build" / "environments" / "vllm",
+        help="a folder in which to make an environment (%(default)s)",
+    )
     parser.add_argument("--python", help="the interpreter of an environment that has vLLM and earleymask")
     parser.add_argument(
         "--logs", type=Path, default=Path("build/vllm"), help="the folder for logs and the model's files"
@@ -61,8 +67,6 @@ def main() -> int:
         "--servers", default=",".join(SERVERS), help="ways of running the server, separated by commas (all)"
     )
     options = parser.parse_args()
-    if options.python is None and options.environment is None:
-        parser.error("give --python or --environment")
     python = options.python or make_environment(options.environment)
     logs: Path = options.logs.resolve()
     logs.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,8 @@
 
     engine.py MODE --model FOLDER --requests N      prints a line of JSON; fails if anything is not as it must be
 
-MODE is `sync` or `async`, alone or with `-ngram` or `-draft`: how drafts are made. Requests arrive while others run.
+MODE is `sync` or `async`, alone or with `-ngram` or `-draft`: how drafts are made; or `wide`, with so many sequences in
+a step that vLLM fills their rows in several threads. Requests arrive while others run.
 Some are aborted, some cut by `max_tokens`, some have a stop token that is a text. In between come grammars that the
 front end must refuse, one that the engine must refuse, and one that meets a limit in the middle of its text.
 """
@@ -31,7 +32,8 @@ from integration.vllm.executor import SamplingExecutor
 from support.served_cases import BAD, IN_THE_ENGINE, Case, hard_grammar, random_cases
 
 SEED = 1
-N_ALIVE = 24
+N_ALIVE = {"wide": 180}
+"""Requests that run at a time, 24 in the other modes. From 129 on, vLLM fills rows in threads."""
 
 
 def allow_asynchronous_scheduling() -> None:
@@ -67,7 +69,7 @@ def make_engine(mode: str, model: str, **options: Any) -> Any:
             model=model,
             distributed_executor_backend=SamplingExecutor,
             max_model_len=2048,
-            max_num_seqs=64,
+            max_num_seqs=200 if mode == "wide" else 64,
             enforce_eager=True,
             block_size=16,
             disable_log_stats=True,
@@ -81,8 +83,9 @@ def make_engine(mode: str, model: str, **options: Any) -> Any:
 class Run:
     """The requests of a run, and what became of them."""
 
-    def __init__(self, engine: Any, n: int) -> None:
+    def __init__(self, engine: Any, n: int, most_alive: int) -> None:
         self.engine = engine
+        self.most_alive = most_alive
         self.rng = random.Random(SEED)
         self.source = random_cases(SEED)
         self.left = n
@@ -145,7 +148,7 @@ class Run:
 
     def run(self) -> None:
         while self.left or self.n_alive:
-            while self.left and self.n_alive < N_ALIVE:
+            while self.left and self.n_alive < self.most_alive:
                 self.arrive()
             alive = [name for name in self.cases if name not in self.aborted]
             if alive and self.rng.random() < 0.02:
@@ -191,7 +194,7 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=300)
     options = parser.parse_args()
     engine = make_engine(options.mode, options.model)
-    run = Run(engine, options.requests)
+    run = Run(engine, options.requests, N_ALIVE.get(options.mode, 24))
     begin = time.perf_counter()
     run.run()
     executor = engine.engine_core.engine_core.model_executor

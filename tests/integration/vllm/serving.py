@@ -4,7 +4,8 @@
     serving.py serve ...                  is `vllm serve ...` for the mode `async`
 
 The modes: `sync` asks all forms of constraints; `async` asks the same with asynchronous scheduling, a reasoning parser
-and drafts; `in-reasoning` has the grammar begin with the reasoning; `mistral` has a tokenizer of mistral-common, which
+and drafts; `in-reasoning` has the grammar begin with the reasoning; `options` sets all other options of
+`--structured-outputs-config`, and has another reasoning parser; `mistral` has a tokenizer of mistral-common, which
 writes Lark grammars for tools and schemas.
 
 Every answer is checked without earleymask.
@@ -16,6 +17,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -58,6 +60,10 @@ OPTIONS = {
     "in-reasoning": [
         *("--tool-call-parser", "hermes", "--reasoning-parser", "deepseek_r1"),
         *("--structured-outputs-config", '{"enable_in_reasoning": true}'),
+    ],
+    "options": [
+        *("--tool-call-parser", "hermes", "--reasoning-parser", "qwen3", "--structured-outputs-config"),
+        '{"backend": "guidance", "disable_any_whitespace": true, "disable_additional_properties": true}',
     ],
     "mistral": [
         *("--tool-call-parser", "mistral", "--tokenizer-mode", "mistral", "--config-format", "hf"),
@@ -410,12 +416,14 @@ class Reasoning(Questions):
 
     def all(self) -> None:
         def reasoned() -> str:
-            answer = self.complete(response_format=SCHEMA_FORMAT)
-            is_weather(self.text(answer))
-            message = answer.choices[0].message
-            reasoning = getattr(message, "reasoning", None) or getattr(message, "reasoning_content", None)
-            assert reasoning
-            return "ok"
+            n_reasoned = 0
+            for _ in range(5):  # some end their reasoning at once
+                answer = self.complete(response_format=SCHEMA_FORMAT)
+                is_weather(self.text(answer))
+                message = answer.choices[0].message
+                n_reasoned += bool(getattr(message, "reasoning", None) or getattr(message, "reasoning_content", None))
+            assert n_reasoned
+            return f"ok, {n_reasoned} of 5 with reasoning"
 
         self.ask("reasoning before a document", reasoned)
         super().all()
@@ -437,6 +445,34 @@ class InReasoning(Questions):
             self.ask(f"a document with the reasoning, {number}", everything)
 
 
+class Options(Reasoning):
+    """Documents are compact, and have no member and no item of which the schema does not speak."""
+
+    def all(self) -> None:
+        properties = {"city": {"type": "string", "maxLength": 12}, "tags": {"prefixItems": [{"enum": ["a", "bc"]}]}}
+        schema: Any = {"type": "object", "properties": properties, "required": ["city", "tags"]}  # open
+
+        def document(text: str) -> None:
+            found = json.loads(text)
+            jsonschema.validate(found, schema)
+            assert isinstance(found, dict) and set(found) == set(properties), found
+            assert not isinstance(found["tags"], list) or len(found["tags"]) < 2, found
+            assert not re.search(r"\s", re.sub(r'"(\\.|[^"\\])*"', "", text)), f"white space outside of strings: {text}"
+
+        def documents(ask: Callable[[], Any]) -> str:
+            found = [ask().choices[0] for _ in range(20)]
+            whole = [choice.message.content for choice in found if choice.finish_reason == "stop"]
+            for text in whole:
+                document(text)
+            assert len(whole) > 10, found
+            return f"ok, {len(whole)} documents"
+
+        given: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+        self.ask("options with response_format", lambda: documents(lambda: self.complete(response_format=given)))
+        self.ask("options with structured_outputs", lambda: documents(lambda: self.constrained({"json": schema})))
+        super().all()
+
+
 class Mistral(Questions):
     """Tools and schemas, for which mistral-common writes Lark grammars with special tokens."""
 
@@ -456,7 +492,7 @@ class Mistral(Questions):
         self.ask("response_format json_object", json_object)
 
 
-QUESTIONS = {"sync": Questions, "async": Reasoning, "in-reasoning": InReasoning, "mistral": Mistral}
+QUESTIONS = {"sync": Questions, "async": Reasoning, "in-reasoning": InReasoning, "options": Options, "mistral": Mistral}
 
 
 def void(_: object) -> None:
