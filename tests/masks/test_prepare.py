@@ -92,9 +92,7 @@ def made_up() -> Vocabulary:
 
 def cut(vocabulary: Vocabulary, text: str) -> list[int]:
     """Split the text into tokens: long ones, and now and then a single byte."""
-    ids: dict[bytes, int] = {}
-    for token_id in range(vocabulary.size):
-        ids.setdefault(vocabulary.token_bytes(token_id), token_id)
+    ids = vocabularies.ids(vocabulary)
     data, at, tokens = text.encode(), 0, []
     while at < len(data):
         longest = 1 if len(tokens) % 5 == 4 else 16
@@ -154,7 +152,7 @@ def test_formats_are_prepared() -> None:
     vocabulary = fresh("tekken")
     prepare(vocabulary)
     learned = vocabulary.trie.learned
-    ids = {vocabulary.token_bytes(token_id): token_id for token_id in range(vocabulary.size)}
+    ids = vocabularies.ids(vocabulary)
     for name, texts in FORMATS.items():
         grammar = Grammar.from_json_schema({"properties": {"a": {"type": "string", "format": name}}})
         for text in texts:
