@@ -20,6 +20,7 @@ from earleymask import Grammar, Matcher, Vocabulary, prepare
 from earleymask.prepare import FORMATS, TERMINALS
 from earleymask.trie import prebuilt
 from support import vocabularies
+from support.effort import effort
 from support.mask_paths import USUAL, filled, limits
 
 PIECES = [
@@ -476,7 +477,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES, st.none() | st.integers(0, len(SAVED["parts"])))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=effort(50, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_wrong_words_are_no_harm(tmp_path: Path, changes: list[tuple[int, int]], end: int | None) -> None:
     """With a right checksum and wrong words, masks may be wrong, but only the vocabulary's own memory is read."""
     parts = SAVED["parts"].copy()
