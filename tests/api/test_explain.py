@@ -31,6 +31,7 @@ from earleymask.earley.nearest import units
 from earleymask.errors import empty_mask
 from siege.attack import FAMILIES
 from support import exhaustive, vocabularies
+from support.effort import EXHAUSTIVE
 from support.sentences import strings
 from support.strategies import make_gbnf, make_grammar
 from support.twin import EmptyLanguage, Twin
@@ -625,7 +626,7 @@ def test_an_ending_that_is_too_long_to_be_written() -> None:
     assert found.gave_up and found.nearest is None and contains(found, "a")
 
 
-@pytest.mark.parametrize("seconds", [0.2, 0.5])
+@pytest.mark.parametrize("seconds", [0.2, 0.5] if EXHAUSTIVE else [0.2])
 def test_an_explanation_takes_no_longer_than_a_call_may(seconds: float) -> None:
     """Each of its searches alone would take the whole time."""
     schema = FAMILIES["schema"]["unions"](Random(98806224), 13)

@@ -30,6 +30,7 @@ from earleymask import (
 )
 from earleymask.earley import Engine, Regexes
 from support import vocabularies
+from support.effort import effort
 from support.grammar_texts import GRAMMARS
 from support.mask_paths import cut, feed, filled, go_on, walked
 from support.strategies import make_grammar
@@ -96,7 +97,7 @@ def test_restored_matchers_of_schemas(schema: object) -> None:
         check_along(lambda: Grammar.from_json_schema(schema), vocabulary, Random(seed), 15)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=effort(40, 100))
 @given(st.randoms(use_true_random=False))
 def test_restored_matchers_of_random_grammars(rng: Random) -> None:
     text = make_grammar(rng).text

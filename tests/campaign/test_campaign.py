@@ -64,7 +64,7 @@ def seed() -> int:
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_slice_of_each_arm(arm: str) -> None:
     counts: Counter[str] = Counter()
-    for number in range(effort(-(-CASES[arm] // 2), CASES[arm])):
+    for number in range(effort(-(-CASES[arm] // 3), CASES[arm])):
         outcome = runner.do_case(arm, seed(), number, None, shrink_seconds=20)
         assert not outcome.what, f"seed {seed()}, case {number}: {outcome.what}"
         counts += outcome.counts
@@ -93,7 +93,8 @@ def test_every_arm_shrinks_and_keeps_what_it_finds(arm: str, monkeypatch: pytest
         for module in (cases, patterns):
             patched.setattr(module, "accepts", lambda grammar, text: False)
         patched.setattr(patterns, "EOS", 255)  # for the arm `prefixes`
-        outcomes = (runner.do_case(arm, 3, n, tmp_path, shrink_seconds=effort(1, 3)) for n in range(60))
+        seconds = effort(1, 12) / 4
+        outcomes = (runner.do_case(arm, 3, n, tmp_path, shrink_seconds=seconds) for n in range(60))
         outcome = next(outcome for outcome in outcomes if outcome.what)
         assert "--- shrunk" in outcome.what, outcome.what
         case = read(Path(outcome.file))

@@ -280,7 +280,7 @@ def go_through(case: Case, vocabulary: Vocabulary, after: int, lasting: bool, un
 
 def sampled(n: int) -> int:
     """Return the check to fail after check n: the checks up to 1,000, or a sample of them, then ever fewer."""
-    return n + 1 + n // effort(8, 1000)
+    return n + 1 + n // effort(5, 1000)
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "for good"])
@@ -337,7 +337,7 @@ def test_any_check_of_an_explanation_may_fail(name: str, lasting: bool) -> None:
                 assert bool(found.unknown) == (found.limit is not None)
                 for part in told:
                     same_part(part, found, whole)
-            after += 1 + after // effort(4, 60)
+            after += 1 + after // effort(2, 60)
         assert after > 20
         assert filled(matcher).tobytes() == mask
         assert matcher.explain(what) == whole

@@ -414,7 +414,7 @@ def test_what_walks_leave_behind_is_dropped_and_the_text_stays():
     )
     matcher = Matcher(brackets, words)
     fork = matcher.fork()
-    for round_ in range(effort(12, 24)):
+    for round_ in range(effort(8, 24)):
         for _ in range(40):
             choices = np.flatnonzero(walked(matcher))
             assert matcher.accept(int(rng.choice([c for c in choices.tolist() if c != 3002])))

@@ -24,7 +24,7 @@ WORDS = ["".join(letters) for n in (2, 3) for letters in product(LETTERS, repeat
 def test_random_walks_in_random_grammars(seed: int) -> None:
     rng = random.Random(seed)
     n_masks = n_narrower = 0
-    while n_masks < effort(150, 400):
+    while n_masks < effort(80, 400):
         twin = random_twin(rng)
         text = twin.lark_text()
         try:
@@ -70,7 +70,7 @@ def test_random_walks_in_random_grammars(seed: int) -> None:
         matcher.reset()
         n = matcher.validate(ways)
         assert [matcher.accept(token) for token in ways[: n + 1]] == [True] * n + [False] * (n < len(ways))
-    assert n_narrower > effort(3, 20)
+    assert n_narrower > effort(2, 20)
 
 
 def small(grammar: str, *tokens: bytes, limits: Limits | None = None) -> Matcher:

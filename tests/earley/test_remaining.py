@@ -10,11 +10,13 @@ import json
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,13 +38,14 @@ from earleymask.earley._engine import Engine
 from earleymask.earley._regex import Regexes
 from earleymask.grammar import Grammar, GrammarError
 from earleymask.grammar.json.formats import NAMES, REFUSED
+from earleymask.trie._build import is_debug
 from support import commit_twin, vocabularies
 from support.budget_twin import random_twin
 from support.effort import EXHAUSTIVE, effort
 from support.exhaustive import lark_text, random_grammar
 from support.finishing_twin import allowed_within, by_tokens, fewest
 from support.lexemes import Definition
-from support.mask_paths import limits
+from support.mask_paths import cut, limits
 from support.schema_oracle import Oracle
 from support.strategies import make_grammar, make_pattern, patterns
 
@@ -53,16 +56,29 @@ MOST = 7
 """The most tokens of an ending that the twin looks for."""
 
 
+@cache
+def real(name: str) -> Vocabulary:
+    """Return a real vocabulary. A debug build, in which masks take long, has its first 20,000 tokens."""
+    if is_debug():
+        return Vocabulary.from_tokens(cut(name, 20_000), eos_token_id=20_000)
+    return vocabularies.load(name)
+
+
 def row_for(vocabulary: Vocabulary) -> np.ndarray:
     return np.zeros(-(-vocabulary.size // 32), np.int32)
 
 
-def within(matcher: Matcher, n: int) -> list[int]:
-    """Return the tokens that the mask for `n` tokens allows."""
+def mask_within(matcher: Matcher, n: int) -> npt.NDArray[np.bool_]:
+    """Return the mask for `n` tokens."""
     row = row_for(matcher.vocabulary)
     matcher.fill_bitmask(row, remaining=n)
-    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
-    return [int(token) for token in np.flatnonzero(bits)]
+    return np.unpackbits(row.view(np.uint8), count=matcher.vocabulary.size, bitorder="little").view(np.bool_)
+
+
+def within(matcher: Matcher, n: int) -> list[int]:
+    """Return the tokens that the mask for `n` tokens allows."""
+    allowed: list[int] = np.flatnonzero(mask_within(matcher, n)).tolist()
+    return allowed
 
 
 def places(matcher: Matcher, rng: Random, n: int) -> Iterator[Matcher]:
@@ -89,11 +105,11 @@ def finish(matcher: Matcher, n: int, rng: Random) -> bytes:
     while not matcher.is_finished():
         needed = matcher.tokens_to_finish()
         assert 0 < needed <= n - n_written
-        tight = within(matcher, needed)
-        assert tight, f"none of {needed} tokens is allowed"
-        allowed = within(matcher, n - n_written)
-        assert set(tight) <= set(allowed) <= set(np.flatnonzero(matcher.mask()).tolist())
-        assert matcher.accept(rng.choice(allowed))
+        tight = mask_within(matcher, needed)
+        assert tight.any(), f"none of {needed} tokens is allowed"
+        allowed = mask_within(matcher, n - n_written)
+        assert np.all(tight <= allowed) and np.all(allowed <= matcher.mask())
+        assert matcher.accept(int(rng.choice(np.flatnonzero(allowed))))
         n_written += 1
     assert n_written <= n
     return b"".join(matcher.vocabulary.token_bytes(token) for token in matcher.tokens)
@@ -366,7 +382,7 @@ FORMATS = sorted(set(NAMES["2020-12"]) - set(REFUSED))
 @pytest.mark.parametrize("format_", FORMATS)
 def test_documents_with_formats_end_in_time(format_: str, name: str) -> None:
     """A format may have very many states, as that of times has, because of leap seconds."""
-    vocabulary = BYTES if name == "bytes" else vocabularies.load(name)
+    vocabulary = BYTES if name == "bytes" else real(name)
     rng = Random(format_)
     text = {"type": "string", "format": format_}
     schemas: list[Any] = [
@@ -377,7 +393,7 @@ def test_documents_with_formats_end_in_time(format_: str, name: str) -> None:
         {**text, "pattern": "[1-9a-z]"},
         {**text, "not": {"pattern": "00"}},
     ]
-    n_walks = 0
+    n_walks, most = 0, 6 if name == "bytes" else 3
     for schema in schemas:
         grammar = loads(lambda schema=schema: Grammar.from_json_schema(schema))  # type: ignore[misc]
         if grammar is None:  # no text is that long, for example
@@ -385,11 +401,11 @@ def test_documents_with_formats_end_in_time(format_: str, name: str) -> None:
         oracle = Oracle(schema)
         matcher = Matcher(grammar, vocabulary)
         needed = matcher.tokens_to_finish()
-        for more in (0, rng.choice([1, 3]), rng.choice([10, 30])) if n_walks < 6 or EXHAUSTIVE else (0,):
+        for more in (0, rng.choice([1, 3]), rng.choice([10, 30])) if n_walks < most or EXHAUSTIVE else (0,):
             document = finish(matcher, needed + more, rng).decode()
             assert oracle.accepts(document), (schema, document)
             n_walks += 1
-    assert n_walks > 6
+    assert n_walks > most
 
 
 def test_a_pattern_in_the_middle_of_a_text_is_found() -> None:
@@ -407,7 +423,7 @@ def test_texts_that_are_too_many_to_search_are_refused_and_do_not_stop_a_mask() 
         Matcher(refused, BYTES).tokens_to_finish()
     # A text is found at the start. From most places that the tokens lead to it takes a search as long as that.
     grammar = Grammar.from_json_schema({"type": "string", "format": "regex", "minLength": 40})
-    matcher = Matcher(grammar, vocabularies.load("llama3"))
+    matcher = Matcher(grammar, real("llama3"))
     text = finish(matcher, matcher.tokens_to_finish() + 3, Random(1))
     assert len(json.loads(text)) >= 40
 
@@ -462,7 +478,7 @@ def test_tokens_of_the_same_bytes_are_allowed_together(schema: Any) -> None:
 def test_chosen_texts_beyond_ascii_are_tried() -> None:
     """Two keys must differ, and begin with a letter of two bytes."""
     schema = {"type": "object", "minProperties": 2, "propertyNames": {"pattern": "^[é-ü]"}}
-    for vocabulary in (BYTES, vocabularies.load("llama3")):
+    for vocabulary in (BYTES, real("llama3")):
         matcher = Matcher(Grammar.from_json_schema(schema), vocabulary)
         for seed in range(4):
             text = finish(matcher, matcher.tokens_to_finish(), Random(seed)).decode()
@@ -511,7 +527,7 @@ def test_searches_keep_to_the_limits_of_the_call() -> None:
 @pytest.mark.parametrize("name", ["bytes", "tekken"])
 def test_random_walks_end_in_time(name: str) -> None:
     """Grammars of all kinds: the text is a sentence when the last token is EOS, however tight the budget."""
-    vocabulary = BYTES if name == "bytes" else vocabularies.load(name)
+    vocabulary = BYTES if name == "bytes" else real(name)
     rng = Random(5)
     makers: list[Callable[[], Grammar]] = [
         lambda: Grammar.from_lark(make_grammar(rng, plain=name != "bytes").text),
@@ -532,7 +548,7 @@ def test_random_walks_end_in_time(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["bytes", "llama3"])
 def test_documents_of_random_schemas_are_complete_and_valid(name: str) -> None:
-    vocabulary = BYTES if name == "bytes" else vocabularies.load(name)
+    vocabulary = BYTES if name == "bytes" else real(name)
     rng = Random(6)
     n_walks = 0
     for number in range(effort(150, 2000) if name == "bytes" else effort(40, 1000)):
@@ -599,7 +615,7 @@ def test_objects_of_a_thousand_names_end_in_time() -> None:
     names = {f"n{k}": {"type": "string", "minLength": k % 50} for k in range(1100)}
     schema = {"type": "object", "properties": names, "minProperties": 2, "additionalProperties": False}
     rng = Random(8)
-    matcher = Matcher(Grammar.from_json_schema(schema), vocabularies.load("tekken"))
+    matcher = Matcher(Grammar.from_json_schema(schema), real("tekken"))
     for more in (0, 5, 20, 40, 80):
         text = finish(matcher, matcher.tokens_to_finish() + more, rng).decode()
         assert Oracle(schema).accepts(text), text
@@ -621,7 +637,7 @@ def test_tool_calls_between_text_end_in_time() -> None:
         tool[commit]: "<tool>" %json {"type": "object", "required": ["city"], "properties": {"city": true}} "!"
     """
     for text in (source, source.replace("text: ", "text[max_tokens=9]: ")):
-        matcher = Matcher(Grammar.from_lark(text), vocabularies.load("tekken"))
+        matcher = Matcher(Grammar.from_lark(text), real("tekken"))
         assert matcher.tokens_to_finish() == 1
         rng = Random(9)
         texts = [matcher.vocabulary.token_bytes(token) for token in range(matcher.vocabulary.size)]

@@ -133,7 +133,7 @@ def write_all(model: Any, tokenizer: Any, do_sample: bool, assisted: bool, /, **
     """Let a model write texts of each kind, check them, and return how many drafts were taken back."""
     vocabulary = model_vocabulary(model, tokenizer)
     n_taken_back = 0
-    for seed, kind in itertools.product(range(effort(2, 20)), KINDS):
+    for seed, kind in itertools.product(range(effort(1, 20)), KINDS):
         prompt = tokenizer(PROMPT[seed:], return_tensors="pt")["input_ids"]
         given = {"assisted_prompt": prompt} if assisted else {}
         processor = Counting(grammar_of(kind), vocabulary, **given)

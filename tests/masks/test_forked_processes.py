@@ -195,7 +195,7 @@ def run(program: str) -> None:
 
 
 def test_forks_while_threads_work() -> None:
-    run(WORKING.replace("{rounds}", str(effort(25, 400))))
+    run(WORKING.replace("{rounds}", str(effort(10, 400))))
 
 
 def test_grammars_come_and_go_while_the_process_is_forked() -> None:

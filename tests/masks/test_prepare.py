@@ -20,6 +20,7 @@ from earleymask import Grammar, Matcher, Vocabulary, prepare
 from earleymask.prepare import FORMATS, TERMINALS
 from earleymask.trie import prebuilt
 from support import vocabularies
+from support.effort import effort
 from support.mask_paths import USUAL, filled, limits
 
 PIECES = [
@@ -92,9 +93,7 @@ def made_up() -> Vocabulary:
 
 def cut(vocabulary: Vocabulary, text: str) -> list[int]:
     """Split the text into tokens: long ones, and now and then a single byte."""
-    ids: dict[bytes, int] = {}
-    for token_id in range(vocabulary.size):
-        ids.setdefault(vocabulary.token_bytes(token_id), token_id)
+    ids = vocabularies.ids(vocabulary)
     data, at, tokens = text.encode(), 0, []
     while at < len(data):
         longest = 1 if len(tokens) % 5 == 4 else 16
@@ -154,7 +153,7 @@ def test_formats_are_prepared() -> None:
     vocabulary = fresh("tekken")
     prepare(vocabulary)
     learned = vocabulary.trie.learned
-    ids = {vocabulary.token_bytes(token_id): token_id for token_id in range(vocabulary.size)}
+    ids = vocabularies.ids(vocabulary)
     for name, texts in FORMATS.items():
         grammar = Grammar.from_json_schema({"properties": {"a": {"type": "string", "format": name}}})
         for text in texts:
@@ -478,7 +477,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES, st.none() | st.integers(0, len(SAVED["parts"])))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=effort(50, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_wrong_words_are_no_harm(tmp_path: Path, changes: list[tuple[int, int]], end: int | None) -> None:
     """With a right checksum and wrong words, masks may be wrong, but only the vocabulary's own memory is read."""
     parts = SAVED["parts"].copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -16,8 +17,17 @@ from siege import attack as siege_attack
 from siege.arms import ARMS
 from siege.attack import FAMILIES, Attack, Siege, vocabulary
 from siege.gauges import Bystander, begin_growth
+from support.effort import EXHAUSTIVE
 
 FILES = sorted((Path(__file__).parent / "found").glob("*.json"))
+MEASURED = (": takes ", " grows by ", " waits ")
+"""Findings of which nothing is seen unless time and memory are measured."""
+
+
+def some_of(files: list[Path]) -> list[Path]:
+    """Return what was found without measuring, and a sample of the rest, of which this test sees other faults alone."""
+    measured = [file for file in files if any(word in json.loads(file.read_text())["what"] for word in MEASURED)]
+    return files if EXHAUSTIVE else sorted(set(files) - set(measured) | set(measured[3::5]))
 
 
 @pytest.mark.parametrize("arm", list(ARMS))
@@ -60,7 +70,7 @@ def test_some_inputs_of_each_family_are_grammars(front: str, family: str, monkey
     assert bool(counts["loaded"]) == (family not in REFUSED)
 
 
-@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+@pytest.mark.parametrize("file", some_of(FILES), ids=lambda file: file.stem)
 def test_what_was_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(siege_attack, "is_measured", False)
     read(file).check()

@@ -117,10 +117,15 @@ def pieces_of(alphabet: str) -> list[bytes]:
 @cache
 def cut(name: str, n: int) -> list[bytes]:
     """Return the first `n` tokens of a real vocabulary that spell something, and then an empty one for EOS."""
+    return [*_spelled(name)[:n], b""]
+
+
+@cache
+def _spelled(name: str) -> list[bytes]:
     vocabulary = vocabularies.load(name)
     special = vocabulary.special_token_ids
     spelled = (vocabulary.token_bytes(i) for i in range(vocabulary.size) if i not in special)
-    return [*list(filter(None, spelled))[:n], b""]
+    return list(filter(None, spelled))
 
 
 def go_on(matcher: Matcher, rng: Random, mask: npt.NDArray[np.bool_]) -> bool:
@@ -136,9 +141,9 @@ def go_on(matcher: Matcher, rng: Random, mask: npt.NDArray[np.bool_]) -> bool:
 
 def feed(matcher: Matcher, text: bytes) -> None:
     """Accept the text one byte at a time; each byte must be a token."""
-    by_bytes = {matcher.vocabulary.token_bytes(i): i for i in range(matcher.vocabulary.size)}
+    ids = vocabularies.ids(matcher.vocabulary)
     for i in range(len(text)):
-        assert matcher.accept(by_bytes[text[i : i + 1]]), (text[:i], text[i : i + 1])
+        assert matcher.accept(ids[text[i : i + 1]]), (text[:i], text[i : i + 1])
 
 
 def agree_along(grammar: str | Grammar, vocabulary: Vocabulary, texts: Iterable[bytes]) -> None:

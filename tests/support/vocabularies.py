@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -51,6 +52,19 @@ def load_encoder(name: str) -> Encoder:
     if name == "deepseek":
         return Encoder(lambda text: tokenizer.encode(text, add_special_tokens=False).ids)
     return Encoder(lambda text: tokenizer.model.encode_ordinary(text))
+
+
+_IDS: WeakKeyDictionary[Vocabulary, dict[bytes, int]] = WeakKeyDictionary()
+
+
+def ids(vocabulary: Vocabulary) -> dict[bytes, int]:
+    """Return the first token of each text. To ask for the texts of all tokens takes 40 ms, so it is done once."""
+    known = _IDS.get(vocabulary)
+    if known is None:
+        known = _IDS[vocabulary] = {}
+        for token_id in range(vocabulary.size):
+            known.setdefault(vocabulary.token_bytes(token_id), token_id)
+    return known
 
 
 def spell(vocabulary: Vocabulary, token_ids: list[int]) -> bytes:

@@ -68,7 +68,7 @@ def test_random_schemas(style: str) -> None:
     from support.schema_oracle import Oracle
 
     counts: Counter[str] = Counter()
-    for number in range(effort(60, 2000)):
+    for number in range(effort(36, 2000)):
         rng, schema = random_schema(SEED, number)
         oracle = Oracle(schema)
         where = f"{style}, schema {number}: {json.dumps(schema)}"

@@ -20,6 +20,7 @@ from earleymask.grammar.json.number_parts import ANY, PLAIN, WHOLE
 from earleymask.grammar.json.number_spellings import _as_decimals, _computed, number_tree
 from earleymask.grammar.json.numbers import NumberSet, number_set
 from earleymask.grammar.regex.lower import lower_shared
+from support.effort import effort
 from support.mask_paths import written_by_masks
 
 DIGITS = 3
@@ -61,11 +62,11 @@ def any_set(rng: Random) -> NumberSet:
 
 
 @pytest.mark.parametrize("style", [ANY, PLAIN, WHOLE], ids=["any", "plain", "whole"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(effort(2, 3)))
 def test_computed_numbers_are_the_members(seed: int, style: int) -> None:
     rng = Random(f"multiples {seed} {style}")
     n_tried = 0
-    while n_tried < 5:
+    while n_tried < effort(3, 5):
         members = any_set(rng)
         if members.listed is not None or (style == WHOLE and (members.multiple or 0) % 1):
             continue
@@ -169,7 +170,7 @@ def test_what_masks_write_is_valid(schema: dict[str, Any], spellings: str) -> No
     oracle = pytest.importorskip("support.schema_oracle").Oracle(schema)
     grammar = Grammar.from_json_schema(schema, spellings=spellings)
     rng = Random(f"multiples {spellings}")
-    for _ in range(3):
+    for _ in range(effort(1, 3)):
         matcher = Matcher(grammar, WORDS)
 
         def choose(mask: npt.NDArray[np.bool_], n: int, written: bytes, matcher: Matcher = matcher) -> int:

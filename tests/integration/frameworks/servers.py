@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import socket
 import subprocess
-import time
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from support.server_process import running
 
 NAME = "qwen"
 """What the examples call the model."""
@@ -31,7 +29,7 @@ def earleymask_serve(python: str, folder: Path, log: Path) -> Iterator[str]:
     make = "import sys; from integration.frameworks.servers import write_model; write_model(sys.argv[1])"
     subprocess.run([python, "-P", "-c", make, str(folder)], check=True, env=variables)
     command = [python, "-P", "-m", "earleymask", "serve", "--model", str(folder), "--name", NAME, "--quiet"]
-    with _running(command, variables, log) as address:
+    with running(command, variables, log, SECONDS_TO_START) as address:
         yield address
 
 
@@ -56,7 +54,7 @@ def vllm_serve(python: str, folder: Path, log: Path) -> Iterator[str]:
         *("--max-model-len", "4096", "--block-size", "16"),
         *("--tool-call-parser", "hermes", "--enable-auto-tool-choice"),
     ]
-    with _running(command, variables, log) as address:
+    with running(command, variables, log, SECONDS_TO_START) as address:
         yield address
 
 
@@ -75,44 +73,6 @@ def write_model(folder: str) -> None:
     model.save_pretrained(folder)
 
 
-def is_healthy(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
 def _path() -> str:
     """Return PYTHONPATH for programs that import the tests, and earleymask from where the caller has it."""
     return os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH", "")]))
-
-
-@contextmanager
-def _running(command: Sequence[str], variables: Mapping[str, str], log: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with log.open("w", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)],
-            env=dict(variables),
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + SECONDS_TO_START
-        while not is_healthy(address):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the server does not start; see {log}")
-            time.sleep(0.5)
-        yield address
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)

@@ -10,38 +10,18 @@ Prints a table of the runs, and fails if an answer is wrong, or if anything but 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from integration.sglang.environment import HERE, ROOT, TESTS, clean_variables, make_environment
 
+from support import programs
+
 MODES = ("overlap", "plain", "ngram", "reasoning")
 VERSIONS = "sglang torch transformers xgrammar llguidance openai earleymask"
 SECONDS = 1500  # for each program
-
-
-def run(python: str, program: Path, *arguments: str, log: Path) -> dict[str, Any]:
-    """Return the last line of a program, which is JSON. Its other output goes to a file."""
-    command = [python, "-P", str(program), *arguments]
-    with log.open("w", encoding="utf-8") as file:
-        done = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=file,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-            env=clean_variables(),
-            cwd=log.parent,
-        )
-    try:
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        return {"faults": [f"{program.name} {' '.join(arguments)} ended with {done.returncode}; see {log}"]}
-    return found
 
 
 def main() -> int:
@@ -65,6 +45,7 @@ def main() -> int:
     logs: Path = options.logs.resolve()
     logs.mkdir(parents=True, exist_ok=True)
     model = str(logs / "model")
+    run = partial(programs.run, python, variables=clean_variables(), seconds=SECONDS)
     faults: list[str] = []
 
     def show(name: str, found: dict[str, Any]) -> None:
@@ -74,17 +55,16 @@ def main() -> int:
             print(f"  {what}: {result}", flush=True)
 
     versions = run(
-        python,
         TESTS / "support" / "model_folder.py",
         *("--architecture", "ChanceForCausalLM", model, *VERSIONS.split()),
         log=logs / "model.log",
     )
     print(", ".join(f"{name} {version}" for name, version in versions.items()))
-    show("the recorded interface", run(python, HERE / "record.py", log=logs / "record.log"))
-    show("parts", run(python, HERE / "parts.py", "--model", model, log=logs / "parts.log"))
+    show("the recorded interface", run(HERE / "record.py", log=logs / "record.log"))
+    show("parts", run(HERE / "parts.py", "--model", model, log=logs / "parts.log"))
     for mode in filter(None, options.modes.split(",")):
         arguments = ("--model", model, "--log", str(logs / f"{mode}.log"), "--requests", str(options.requests))
-        show(mode, run(python, HERE / "serving.py", mode, *arguments, log=logs / f"{mode}.err"))
+        show(mode, run(HERE / "serving.py", mode, *arguments, log=logs / f"{mode}.err"))
     for fault in faults:
         print(f"FAULT {fault}", file=sys.stderr)
     return bool(faults)

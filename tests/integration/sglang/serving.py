@@ -14,15 +14,12 @@ import json
 import os
 import random
 import re
-import signal
-import socket
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -47,6 +44,8 @@ from support.served_cases import (
     one_call,
     random_cases,
 )
+from support.served_questions import Asked
+from support.server_process import running
 
 HERE = Path(__file__).parent
 MODEL = "m"
@@ -66,45 +65,18 @@ MODES = {
 @contextmanager
 def server(mode: str, model: str, log: str) -> Iterator[str]:
     """Run a server. Yield its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     command = [
         *(sys.executable, "-P", "-m", "sglang.launch_server", "--model-path", model, "--served-model-name", MODEL),
         *("--device", "cpu", "--grammar-backend", "earleymask", "--load-format", "dummy", "--disable-cuda-graph"),
         *("--max-total-tokens", "40000", "--max-running-requests", "32", "--skip-server-warmup"),
-        *("--host", "127.0.0.1", "--port", str(port), *MODES[mode]),
+        *MODES[mode],
     ]
     names = {"SGLANG_MAX_THINK_TOKENS": str(N_THINK), "CHANCE_THINKS": "1"} if mode == "reasoning" else {}
     if mode == "ngram":
         names["PYTHONPATH"] = os.pathsep.join([os.environ["PYTHONPATH"], str(HERE / "stubs_speculation")])
         names["SGLANG_USE_CPU_ENGINE"] = "1"  # the kernels for CPUs, which stand there
-    with open(log, "w", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            command, env=os.environ | names, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + SECONDS_TO_START
-        while not is_healthy(address):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the server does not start; see {log}")
-            time.sleep(1)
+    with running(command, os.environ | names, log, SECONDS_TO_START) as address:
         yield address
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def is_healthy(address: str) -> bool:
-    try:
-        return httpx.get(f"{address}/health", timeout=30).status_code == 200
-    except httpx.HTTPError:
-        return False
 
 
 MESSAGES: Any = [{"role": "user", "content": "What is the weather?"}]
@@ -132,42 +104,16 @@ def fields(constraint: dict[str, Any]) -> dict[str, str]:
     return {{"grammar": "ebnf"}.get(name, name): value}
 
 
-class Questions:
+class Questions(Asked):
     """What is asked of a server, and what came of it."""
 
     def __init__(self, address: str, mode: str) -> None:
-        self.client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=300)
+        super().__init__(address, 300)
         self.http = httpx.Client(base_url=address, timeout=300, limits=httpx.Limits(max_connections=64))
-        self.address = address
         self.reasons = mode == "reasoning"
-        self.results: dict[str, str] = {}
-        self.faults: list[str] = []
 
-    def ask(self, what: str, question: Callable[[], object]) -> None:
-        """Note what a question gives: "ok" or a text. An error is a fault."""
-        try:
-            self.results[what] = str(question() or "ok")
-        except Exception as error:
-            self.results[what] = "fault"
-            self.faults.append(f"{what}: {error!r}"[:600])
-        assert is_healthy(self.address), f"the server died: {what}"
-
-    def refused(self, what: str, question: Callable[[], object], *parts: str, status: int = 400) -> None:
-        """Note that a question is refused with a message that has some parts."""
-
-        def refuse() -> str:
-            answer: Any = None
-            try:
-                answer = question()
-            except openai.APIStatusError as error:
-                refusal = error
-            assert answer is None, f"not refused: {answer}"
-            assert refusal.status_code == status, refusal
-            for part in parts:
-                assert part in refusal.message.replace("\\\\", "\\"), (part, refusal.message)
-            return str(status)
-
-        self.ask(what, refuse)
+    def message(self, refusal: openai.APIStatusError) -> str:
+        return refusal.message.replace("\\\\", "\\")
 
     def complete(self, **options: Any) -> Any:
         """Ask for a chat completion. Ask again if the model has ended while it reasoned, which SGLang lets it do."""

@@ -10,41 +10,20 @@ Prints a table of the runs, and fails if an answer is wrong, or if anything but 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from integration.vllm.environment import ROOT, TESTS, clean_variables, make_environment
 
+from support import programs
+
 HERE = Path(__file__).parent
-MODEL_FOLDER = str(TESTS / "support" / "model_folder.py")
+MODEL_FOLDER = TESTS / "support" / "model_folder.py"
 MODES = ("sync", "sync-ngram", "sync-draft", "async", "async-ngram", "async-draft", "wide")
 SERVERS = ("sync", "async", "in-reasoning", "options", "mistral")
 VERSIONS = "vllm torch transformers xgrammar llguidance openai earleymask"
 SECONDS = 900  # for each program
-
-
-def run(python: str, program: str, *arguments: str, log: Path) -> dict[str, Any]:
-    """Return the last line of a program, which is JSON. Its other output goes to a file."""
-    command = [python, "-P", str(HERE / program), *arguments]
-    with log.open("w", encoding="utf-8") as file:
-        done = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=file,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-            env=clean_variables(),
-            cwd=log.parent,
-        )
-    try:
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        return {"faults": [f"{program} {' '.join(arguments)} ended with {done.returncode}; see {log}"]}
-    return found
 
 
 def main() -> int:
@@ -71,21 +50,22 @@ def main() -> int:
     logs: Path = options.logs.resolve()
     logs.mkdir(parents=True, exist_ok=True)
     model = str(logs / "model")
+    run = partial(programs.run, python, variables=clean_variables(), seconds=SECONDS)
 
-    versions = run(python, MODEL_FOLDER, model, *VERSIONS.split(), log=logs / "model.log")
+    versions = run(MODEL_FOLDER, model, *VERSIONS.split(), log=logs / "model.log")
     print(", ".join(f"{name} {version}" for name, version in versions.items()))
-    found = run(python, "record.py", log=logs / "record.log")
+    found = run(HERE / "record.py", log=logs / "record.log")
     faults = [f"tests/integration/vllm/recorded.json: {fault}" for fault in found["faults"]]
     for mode in filter(None, options.modes.split(",")):
         found = run(
-            python, "engine.py", mode, "--model", model, "--requests", str(options.requests), log=logs / f"{mode}.log"
+            HERE / "engine.py", mode, "--model", model, "--requests", str(options.requests), log=logs / f"{mode}.log"
         )
         faults += [f"{mode}: {fault}" for fault in found.pop("faults")]
         print("; ".join(f"{name}: {value}" for name, value in found.items()), flush=True)
     for mode in filter(None, options.servers.split(",")):
         name = f"serve-{mode}"
         found = run(
-            python, "serving.py", mode, "--model", model, "--log", str(logs / f"{name}.log"), log=logs / f"{name}.err"
+            HERE / "serving.py", mode, "--model", model, "--log", str(logs / f"{name}.log"), log=logs / f"{name}.err"
         )
         faults += [f"{name}: {fault}" for fault in found.pop("faults")]
         print(name)

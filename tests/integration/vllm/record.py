@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from support.recorded import changes, find, write
+
 RECORDED = Path(__file__).with_name("recorded.json")
 
 CLASSES = (
@@ -60,14 +62,6 @@ TEXTS = (
     "// root ::= a\n\nroot ::= b",
     "start: item",
 )
-
-
-def find(path: str) -> Any:
-    module, _, names = path.partition(":")
-    found: Any = import_module(module)
-    for name in names.split("."):
-        found = getattr(found, name)
-    return found
 
 
 def parameters(function: Any) -> list[str]:
@@ -119,14 +113,9 @@ def record() -> dict[str, Any]:
 def main() -> int:
     found = record()
     if sys.argv[1:] == ["--write"]:
-        RECORDED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write(RECORDED, found)
         return 0
-    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-    faults = [
-        f"{name}: recorded {recorded.get(name)}, found {found[name]}"
-        for name in found
-        if recorded.get(name) != found[name]
-    ]
+    faults = changes(RECORDED, found)
     print(json.dumps({"interface": "as recorded" if not faults else "changed", "faults": faults}))
     return bool(faults)
 

@@ -18,12 +18,7 @@ import json
 import os
 import random
 import re
-import signal
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +43,8 @@ from support.served_cases import (
     one_call,
     random_cases,
 )
+from support.served_questions import Asked
+from support.server_process import running
 
 MODEL = "m"
 OPTIONS = {
@@ -76,13 +73,10 @@ SECONDS_TO_START = 240
 @contextmanager
 def server(model: str, log: str, mode: str) -> Iterator[str]:
     """Run a server. Yield its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     command = [
         *(sys.executable, "-P", __file__, "serve", model, "--served-model-name", MODEL),
         *("--distributed-executor-backend", "integration.vllm.executor.SamplingExecutor", "--enforce-eager"),
-        *("--max-model-len", "2048", "--block-size", "16", "--host", "127.0.0.1", "--port", str(port)),
+        *("--max-model-len", "2048", "--block-size", "16"),
         *("--enable-auto-tool-choice", *OPTIONS[mode]),
     ]
     names = {
@@ -91,32 +85,8 @@ def server(model: str, log: str, mode: str) -> Iterator[str]:
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_TARGET_DEVICE": "cpu",
     }
-    with open(log, "w", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            command, env=os.environ | names, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + SECONDS_TO_START
-        while not is_healthy(address):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the server does not start; see {log}")
-            time.sleep(0.5)
+    with running(command, os.environ | names, log, SECONDS_TO_START) as address:
         yield address
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def is_healthy(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 MESSAGES: Any = [{"role": "user", "content": "What is the weather?"}]
@@ -144,43 +114,14 @@ def is_weather(text: str | None) -> None:
     jsonschema.validate(json.loads(text), WEATHER)
 
 
-class Questions:
+class Questions(Asked):
     """What is asked of a server, and what came of it."""
 
     allows_text_beside_tools = False
     """Whether an answer may be any text in place of a call, though a `response_format` stands beside the tools."""
 
     def __init__(self, address: str) -> None:
-        self.client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=120)
-        self.address = address
-        self.results: dict[str, str] = {}
-        self.faults: list[str] = []
-
-    def ask(self, what: str, question: Callable[[], object]) -> None:
-        """Note what a question gives: "ok" or a text. An error is a fault."""
-        try:
-            self.results[what] = str(question() or "ok")
-        except Exception as error:
-            self.results[what] = "fault"
-            self.faults.append(f"{what}: {error!r}"[:600])
-        assert is_healthy(self.address), f"the server died: {what}"
-
-    def refused(self, what: str, question: Callable[[], object], *parts: str, status: int = 400) -> None:
-        """Note that a question is refused with a message that has some parts."""
-
-        def refuse() -> str:
-            answer: Any = None
-            try:
-                answer = question()
-            except openai.APIStatusError as error:
-                refusal = error
-            assert answer is None, f"not refused: {answer}"
-            assert refusal.status_code == status, refusal
-            for part in parts:
-                assert part in refusal.message, (part, refusal.message)
-            return str(status)
-
-        self.ask(what, refuse)
+        super().__init__(address, 120)
 
     def complete(self, **options: Any) -> Any:
         return self.client.chat.completions.create(model=MODEL, messages=MESSAGES, **{"max_tokens": 400} | options)
