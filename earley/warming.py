@@ -48,7 +48,7 @@ ready after 13 ms in the mean. It was 20 when the background did not wait; witho
 """
 
 TURN = 0.01
-"""Seconds for which a load waits for another one. One that takes longer may be a hostile grammar."""
+"""Seconds for which a load waits for others. What takes longer may be a hostile grammar."""
 
 PAUSE = 0.001
 """Seconds between two looks at whether loads go on, and whether more masks have been asked for."""
@@ -77,22 +77,18 @@ class Loads:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Let one thread after the other run the block.
+        """Let one thread after the other run the block; none waits for longer than `TURN`.
 
         Threads that load grammars at the same time share the interpreter's lock, and all of them end late. One after
-        the other, they end after half that time in the mean. A thread that has its turn for too long keeps nobody: the
-        others have a new one.
+        the other, they end after half that time in the mean.
         """
         turn = self._turn
-        while not turn.acquire(timeout=TURN):
-            with self._lock:
-                if self._turn is turn:
-                    self._turn = threading.RLock()
-                turn = self._turn
+        has_turn = turn.acquire(timeout=TURN)
         try:
             yield
         finally:
-            turn.release()
+            if has_turn:
+                turn.release()
 
     def go_on(self) -> bool:
         """Return whether a load is going on, or the next one may be about to begin."""

@@ -492,15 +492,14 @@ def test_loads_go_first_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_masks_that_are_asked_for_go_first_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warming_module, "MOST_PATIENCE", 0.5)
+    monkeypatch.setattr(warming_module, "MOST_PATIENCE", 60)
     grammar = Grammar.from_json_schema({"type": "object"})
     asked = iter(range(10**9))
     monkeypatch.setattr(warming_module, "masks_asked", lambda: next(asked))
     work = grammar.warm(BYTES, seconds=5)
     assert not work.wait(0.1) and work.stats()["masks"] == 0, "one mask after the other is asked for"
     monkeypatch.setattr(warming_module, "masks_asked", lambda: 0)
-    time.sleep(0.1)
-    assert work.wait(5) and work.stats()["masks"] > 0, "no more are"
+    assert work.wait(30) and work.stats()["masks"] > 0, "no more are"
 
 
 @pytest.mark.parametrize("how", ["alone", "in a batch"])
@@ -528,36 +527,43 @@ def test_masks_that_are_asked_for_are_counted(how: str) -> None:
 
 
 def test_loads_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after the other, but nobody waits for one that takes long."""
-    monkeypatch.setattr(warming_module, "TURN", 0.5)
+    """One after the other, but nobody waits for long."""
     loads = warming_module.Loads()
-    running, most, ended = 0, 0, []
+    running = most = 0
     change = threading.Lock()
-    is_over = threading.Event()
+    has_begun, is_over = threading.Event(), threading.Event()
 
-    def load(name: str, wait: Callable[[], object]) -> None:
+    def load(wait: Callable[[], object]) -> None:
         nonlocal running, most
         with loads.turn():
             with change:
                 running += 1
                 most = max(most, running)
+            has_begun.set()
             wait()
             with change:
                 running -= 1
-                ended.append(name)
 
-    short = [threading.Thread(target=load, args=("short", lambda: time.sleep(0.001))) for _ in range(4)]
-    long = threading.Thread(target=load, args=("long", lambda: is_over.wait(60)))
-    long.start()
-    while not running:
-        time.sleep(0.001)
+    def joined(threads: list[threading.Thread]) -> bool:
+        for each in threads:
+            each.join(30)
+        return not any(each.is_alive() for each in threads)
+
+    monkeypatch.setattr(warming_module, "TURN", 60)
+    short = [threading.Thread(target=load, args=(lambda: time.sleep(0.001),)) for _ in range(8)]
     for each in short:
         each.start()
+    assert joined(short) and most == 1
+    monkeypatch.setattr(warming_module, "TURN", 0.01)
+    has_begun.clear()
+    long = threading.Thread(target=load, args=(lambda: is_over.wait(60),))
+    long.start()
+    assert has_begun.wait(30)
+    short = [threading.Thread(target=load, args=(lambda: time.sleep(0.001),)) for _ in range(4)]
     for each in short:
-        each.join(30)
+        each.start()
+    assert joined(short) and long.is_alive(), "they do not wait for its end"
     is_over.set()
-    long.join(30)
-    assert ended == ["short"] * 4 + ["long"]
-    assert most == 2
+    assert joined([long])
     with loads.turn(), loads.turn():  # a handler of signals, or a loader that asks the pool
         assert not running
