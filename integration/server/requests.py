@@ -312,7 +312,7 @@ def _flat(value: Any) -> Any:
     if isinstance(found.get("format"), dict):
         found["format"] = _flat(found["format"])
     if found.get("type") == "allowed_tools":
-        found["tools"] = [_flat(each) for each in found["tools"]]
+        found |= {"mode": found.get("mode") or "auto", "tools": [_flat(each) for each in found["tools"]]}
     return found
 
 

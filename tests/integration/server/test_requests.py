@@ -199,6 +199,53 @@ def test_calls_or_an_answer_with_allowed_tools_in_both_shapes() -> None:
             assert (accepted == len(text)) is is_allowed, (choice, text, accepted)
 
 
+NESTED = {"type": "function", "function": FUNCTION}
+FLAT = {"type": "function", **FUNCTION}
+REFERENCE = {"type": "function", "name": "f"}
+
+
+@pytest.mark.parametrize("read", [chat, response])
+@pytest.mark.parametrize("tool", [NESTED, FLAT], ids=["nested tools", "flat tools"])
+@pytest.mark.parametrize(
+    ("choice", "pointer"),
+    [
+        ({"type": "allowed_tools", "mode": "auto"}, "#/tool_choice/tools"),
+        ({"type": "allowed_tools", "mode": "auto", "tools": None}, "#/tool_choice/tools"),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "auto"}}, "#/tool_choice/allowed_tools/tools"),
+    ],
+    ids=["flat", "null", "nested"],
+)
+def test_allowed_tools_need_their_tools(read: Any, tool: Any, choice: Any, pointer: str) -> None:
+    """Without a list, no tool would be allowed: `auto` would become `none`."""
+    with pytest.raises(ApiError, match="needs its tools") as caught:
+        read(tools=[tool], tool_choice=choice)
+    assert (caught.value.status, caught.value.param) == (400, "tool_choice")
+    assert pointer in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("choice", "mode", "echo"),
+    [
+        ({"type": "function", "function": {"name": "f"}, "mode": None}, "named", REFERENCE),
+        ({"type": "function", "name": "f", "function": None}, "named", {**REFERENCE, "function": None}),
+        (
+            {"type": "allowed_tools", "mode": None, "tools": [REFERENCE]},
+            "auto",
+            {"type": "allowed_tools", "mode": "auto", "tools": [REFERENCE]},
+        ),
+        (
+            {"type": "allowed_tools", "allowed_tools": {"tools": [{"type": "function", "function": {"name": "f"}}]}},
+            "auto",
+            {"type": "allowed_tools", "mode": "auto", "tools": [REFERENCE]},
+        ),
+    ],
+)
+def test_members_of_a_choice_that_are_null_are_absent(choice: Any, mode: str, echo: Any) -> None:
+    assert chat(tools=[NESTED], tool_choice=choice).mode == mode
+    found = response(tools=[NESTED], tool_choice=choice)
+    assert (found.mode, found.echo["tool_choice"]) == (mode, echo)
+
+
 def test_fields_that_do_not_change_an_answer() -> None:
     cache = {"prompt_cache_key": "k", "prompt_cache_retention": "24h", "prompt_cache_options": {"ttl": "30m"}}
     assert chat(**cache, verbosity="medium", metadata={"a": "b"}).sampling == chat().sampling
