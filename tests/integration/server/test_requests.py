@@ -145,6 +145,27 @@ def test_responses_that_are_refused(fields: dict[str, Any], param: str) -> None:
     assert (caught.value.status, caught.value.param) == (400, param)
 
 
+@pytest.mark.parametrize(
+    ("read", "fields", "param"),
+    [
+        (chat, {"model": None}, "model"),
+        (chat, {"response_format": {}}, "response_format.type"),
+        (chat, {"response_format": {"type": None, "json_schema": {}}}, "response_format.type"),
+        (chat, {"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format.json_schema.schema"),
+        (chat, {"messages": [{"content": "hi"}]}, "messages[0].role"),
+        (response, {"text": {"format": {}}}, "text.format.type"),
+        (response, {"text": {"format": {"type": "json_schema", "schema": None}}}, "text.format.schema"),
+        (response, {"input": [{"content": "hi"}]}, "input[0].role"),
+    ],
+)
+def test_what_is_missing_is_named(read: Any, fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        read(**fields)
+    error = caught.value
+    assert (error.status, error.code, error.param) == (400, "missing_required_parameter", param)
+    assert error.message == f"{param} is missing"
+
+
 def test_null_is_absent_and_what_asks_for_nothing_is_allowed() -> None:
     found = chat(seed=None, tools=None, response_format=None, stop=None, store=False, user="u", modalities=["text"])
     assert found == chat()
