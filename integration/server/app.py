@@ -410,17 +410,18 @@ class Stream(StreamingResponse):
 
     async def __call__(self, *arguments: Any) -> None:
         sending = asyncio.ensure_future(super().__call__(*arguments))
-        is_over = False
+        status = 499  # if the run does not end with one
         try:
             try:
                 await asyncio.wait([sending], timeout=self._run.left)
             except asyncio.CancelledError:  # by the program that serves this, because it ends
+                status = 503
                 self._run.stop()
-                await asyncio.wait([sending], timeout=SECONDS_TO_TELL)
-                return
+            else:
+                if not sending.done():
+                    status = 408
+                    self._run.free()
             if not sending.done():
-                is_over = True
-                self._run.free()
                 await asyncio.wait([sending], timeout=SECONDS_TO_TELL)
             if sending.done():
                 with suppress(ClientDisconnect):
@@ -430,7 +431,7 @@ class Stream(StreamingResponse):
         finally:
             sending.cancel()
             self._run.close()
-            self.count(self._run.status or (408 if is_over else 499))
+            self.count(self._run.status or status)
 
 
 async def _disconnect(http: HttpRequest) -> None:
