@@ -267,6 +267,16 @@ def test_members_of_a_choice_that_are_null_are_absent(choice: Any, mode: str, ec
     assert (found.mode, found.echo["tool_choice"]) == (mode, echo)
 
 
+def test_parameters_that_are_true_are_repeated_as_a_schema() -> None:
+    for tool in (
+        {"type": "function", "name": "f", "parameters": True},
+        {**NESTED, "function": {**FUNCTION, "parameters": True}},
+    ):
+        found = response(tools=[tool])
+        assert found.echo["tools"] == [{"type": "function", "name": "f", "parameters": {"type": "object"}}]
+        assert found.tools == [tool]
+
+
 def test_fields_that_do_not_change_an_answer() -> None:
     cache = {"prompt_cache_key": "k", "prompt_cache_retention": "24h", "prompt_cache_options": {"ttl": "30m"}}
     assert chat(**cache, verbosity="medium", metadata={"a": "b"}).sampling == chat().sampling
