@@ -247,8 +247,9 @@ def _placed(error: GrammarError, pointer: str) -> GrammarError:
 
 def read_choice(given: Any, tools: tuple[Tool, ...], place: str = "/tool_choice") -> Choice:
     """Return which tools a message may call: `given` is "auto", "none", "required", the name of a tool, or an object of
-    OpenAI's APIs. Raises GrammarError if it names no tool, demands a call where there is no tool, or has a member that
-    is not known. `place` is its JSON pointer, for errors."""
+    OpenAI's APIs. A member that is null counts as absent. Raises GrammarError if it names no tool, demands a call where
+    there is no tool, has a member that is not known, or lacks the `tools` of `allowed_tools`. `place` is its JSON
+    pointer, for errors."""
     if given is None:
         given = "auto"
     if hasattr(given, "model_dump") and not isinstance(given, type):
@@ -261,13 +262,14 @@ def read_choice(given: Any, tools: tuple[Tool, ...], place: str = "/tool_choice"
         return Choice("named", (_called(given, tools, place),))
     if not isinstance(given, Mapping):
         raise TypeError(f"tool_choice must be a str or a dict, not {type(given).__name__}")
+    given = _without_nulls(given)
     kind = given.get("type")
     inner: Any
     if kind in ("function", "custom"):
         inner, where = given, place
         if kind in given:
             _refuse_others(given, frozenset(("type", kind)), place)
-            inner, where = given[kind], f"{place}/{kind}"
+            inner, where = _without_nulls(given[kind]), f"{place}/{kind}"
         name = inner.get("name") if isinstance(inner, Mapping) else None
         if not isinstance(name, str):
             raise GrammarError("the choice of a tool needs its name", pointer=f"{where}/name")
@@ -277,15 +279,21 @@ def read_choice(given: Any, tools: tuple[Tool, ...], place: str = "/tool_choice"
         inner, where = given, place
         if "allowed_tools" in given:
             _refuse_others(given, frozenset(("type", "allowed_tools")), place)
-            inner, where = given["allowed_tools"], f"{place}/allowed_tools"
+            inner, where = _without_nulls(given["allowed_tools"]), f"{place}/allowed_tools"
         if not isinstance(inner, Mapping) or not isinstance(inner.get("tools", ()), (list, tuple)):
             raise GrammarError("allowed tools are an object with 'mode' and a list of 'tools'", pointer=where)
         _refuse_others(inner, frozenset(("type", "mode", "tools")), where)
+        if "tools" not in inner:
+            raise GrammarError(
+                "the choice of allowed tools needs its tools",
+                pointer=f"{where}/tools",
+                hint="list the tools that may be called, or use 'auto' or 'required' for all of them",
+            )
         mode = inner.get("mode", "auto")
         if mode not in ("auto", "required"):
             raise GrammarError(f"mode must be 'auto' or 'required', not {mode!r}", pointer=f"{where}/mode")
         allowed = []
-        for index, reference in enumerate(inner.get("tools", ())):
+        for index, reference in enumerate(inner["tools"]):
             at = f"{where}/tools/{index}"
             is_object = isinstance(reference, Mapping) and "type" in reference
             chosen = read_choice(reference, tools, at) if is_object else None
@@ -299,6 +307,11 @@ def read_choice(given: Any, tools: tuple[Tool, ...], place: str = "/tool_choice"
         hint="use 'auto', 'none', 'required', the name of a tool, or an object of type 'function', 'custom' or "
         "'allowed_tools'",
     )
+
+
+def _without_nulls(given: Any) -> Any:
+    """Return an object without its members that are null; any other value as it is."""
+    return {key: value for key, value in given.items() if value is not None} if isinstance(given, Mapping) else given
 
 
 def _of_mode(mode: Literal["auto", "required"], tools: tuple[Tool, ...], pointer: str) -> Choice:

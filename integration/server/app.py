@@ -52,6 +52,11 @@ SECONDS_TO_TELL = 1.0
 def create_app(model: Any, tokenizer: Any, options: Options | None = None) -> Starlette:
     """Return an application that answers OpenAI's chat completions and responses with a model.
 
+    The program that serves it may cancel a request only because it ends, as uvicorn does: the client is told that the
+    server stops (status 503, or an event of the stream), and clients of OpenAI ask again. The application cannot tell
+    another reason, because uvicorn cancels before it says that it ends. Bound the time of requests by
+    `Options.request_seconds`, not by a middleware that cancels them.
+
     Args:
         model: a causal model of `transformers`, on its device.
         tokenizer: its tokenizer, with a chat template.
@@ -165,7 +170,7 @@ class Server:
 
             try:
                 response = await self._serve(request, name, shape)
-            except asyncio.CancelledError:  # by the program that serves this, because it ends
+            except asyncio.CancelledError:  # by the program that serves this, because it ends: see `create_app`
                 count(503)
                 raise stopping() from None
             except BaseException as error:
@@ -410,17 +415,18 @@ class Stream(StreamingResponse):
 
     async def __call__(self, *arguments: Any) -> None:
         sending = asyncio.ensure_future(super().__call__(*arguments))
-        is_over = False
+        status = 499  # if the run does not end with one
         try:
             try:
                 await asyncio.wait([sending], timeout=self._run.left)
             except asyncio.CancelledError:  # by the program that serves this, because it ends
+                status = 503
                 self._run.stop()
-                await asyncio.wait([sending], timeout=SECONDS_TO_TELL)
-                return
+            else:
+                if not sending.done():
+                    status = 408
+                    self._run.free()
             if not sending.done():
-                is_over = True
-                self._run.free()
                 await asyncio.wait([sending], timeout=SECONDS_TO_TELL)
             if sending.done():
                 with suppress(ClientDisconnect):
@@ -430,7 +436,7 @@ class Stream(StreamingResponse):
         finally:
             sending.cancel()
             self._run.close()
-            self.count(self._run.status or (408 if is_over else 499))
+            self.count(self._run.status or status)
 
 
 async def _disconnect(http: HttpRequest) -> None:

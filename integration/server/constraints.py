@@ -69,7 +69,7 @@ def read_format(given: Fields | None) -> Constraint | None:
     """Read `response_format` of chat completions, or `text.format` of responses."""
     if given is None:
         return None
-    kind = given.one_of("type", ("text", "json_object", "json_schema", "structural_tag"), "")
+    kind = given.one_of("type", ("text", "json_object", "json_schema", "structural_tag"))
     found = None
     if kind == "json_object":
         found = Constraint("json_schema", '{"type": "object"}', given.place)
@@ -80,7 +80,7 @@ def read_format(given: Fields | None) -> Constraint | None:
         inner.flag("strict")  # every schema is enforced, whether it says so or not
         schema = inner.take("schema")
         if schema is None:
-            raise bad(f"{inner.param('schema')} is missing", inner.param("schema"), "missing_required_parameter")
+            raise inner.missing("schema")
         if not isinstance(schema, (dict, bool)):
             raise inner.wrong("schema", "a JSON Schema, which is an object", schema)
         found = Constraint("json_schema", exact(schema), inner.param("schema"))

@@ -29,7 +29,7 @@ def of_chat(given: list[Any]) -> list[Message]:
 
 
 def _chat_message(fields: Fields) -> Message:
-    role = fields.one_of("role", ROLES, "")
+    role = fields.one_of("role", ROLES)
     message: Message = {"role": "system" if role == "developer" else role, "content": _content(fields, "content")}
     for name in ("name", "tool_call_id"):
         value = fields.text(name)
@@ -66,7 +66,7 @@ def of_items(given: Any, instructions: str | None) -> list[Message]:
         if kind == "reasoning":  # as templates do not show models what they thought before earlier answers
             continue
         if kind == "message":
-            role = fields.one_of("role", ROLES[:4], "")
+            role = fields.one_of("role", ROLES[:4])
             messages.append({"role": "system" if role == "developer" else role, "content": _content(fields, "content")})
         elif kind in ("function_call", "custom_tool_call"):
             call = _call(fields.text("call_id"), fields, "arguments" if kind == "function_call" else "input")

@@ -51,7 +51,7 @@ class Fields:
         """Return a text that must be there."""
         found = self.text(name)
         if found is None:
-            raise bad(f"{self.param(name)} is missing", self.param(name), "missing_required_parameter")
+            raise self.missing(name)
         return found
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -84,8 +84,11 @@ class Fields:
             raise self.wrong(name, f"a number from {least:g} to {most:g}", value)
         return float(value)
 
-    def one_of(self, name: str, allowed: Sequence[str], default: str) -> str:
+    def one_of(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
+        """Return one of the allowed texts. Without a default, it must be there."""
         value = self.take(name, default)
+        if value is None:
+            raise self.missing(name)
         if value not in allowed:
             raise self.wrong(name, " or ".join(map(repr, allowed)), value)
         found: str = value
@@ -111,6 +114,9 @@ class Fields:
             hint = (hints or {}).get(name) or did_you_mean(name, self._known)
             message = f"unknown field {shown(self.param(name))}{f'; {hint}' if hint else ''}"
             raise bad(message, self.param(name), "unknown_parameter")
+
+    def missing(self, name: str) -> ApiError:
+        return bad(f"{self.param(name)} is missing", self.param(name), "missing_required_parameter")
 
     def wrong(self, name: str, wanted: str, value: Any) -> ApiError:
         return bad(f"{self.param(name)} must be {wanted}, not {shown(value)}", self.param(name), "invalid_value")

@@ -309,10 +309,12 @@ def _flat(value: Any) -> Any:
         return value
     inner = value.get(value["type"]) if "type" in value else None
     found = {**inner, "type": value["type"]} if isinstance(inner, dict) else dict(value)
+    if found.get("parameters") is True:  # for OpenAI's client, a schema is an object
+        found["parameters"] = {"type": "object"}
     if isinstance(found.get("format"), dict):
         found["format"] = _flat(found["format"])
     if found.get("type") == "allowed_tools":
-        found["tools"] = [_flat(each) for each in found["tools"]]
+        found |= {"mode": found.get("mode") or "auto", "tools": [_flat(each) for each in found["tools"]]}
     return found
 
 

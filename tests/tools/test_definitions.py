@@ -103,11 +103,31 @@ TWO = [WEATHER, FUNCTION, CUSTOM]
         ("search", "search"),
         ({"type": "function", "function": {"name": "search"}}, "search"),
         ({"type": "function", "name": "search"}, "search"),
+        ({"type": "function", "function": {"name": "search", "n": None}, "mode": None}, "search"),
+        ({"type": "function", "name": "search", "function": None}, "search"),
         ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "search"}]}, "search"),
         (
             {
                 "type": "allowed_tools",
                 "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "search"}}]},
+            },
+            "search",
+        ),
+        (
+            {
+                "type": "allowed_tools",
+                "allowed_tools": None,
+                "mode": "required",
+                "tools": [{"type": "function", "function": None, "name": "search"}],
+            },
+            "search",
+        ),
+        (
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "required", "tools": [{"type": "function", "name": "search"}], "n": None},
+                "tools": None,
+                "mode": None,
             },
             "search",
         ),
@@ -129,6 +149,8 @@ def test_choices_of_a_mode() -> None:
         ("none", True, False),
         ("required", False, True),
         (allowed, True, True),
+        ({**allowed, "mode": None}, True, True),
+        ({**allowed, "tools": []}, True, False),
     ]:
         grammar = Grammar.from_tools(TWO, "hermes", choice)
         assert accepts(grammar, "Hello") is answer
@@ -256,6 +278,17 @@ WRONG = [
         None,
     ),
     ([WEATHER], {"type": "allowed_tools", "tool": []}, "/tool_choice/tool", "unknown key", "did you mean tools?"),
+    # Without `tools`, no tool would be allowed, and `auto` would be `none`.
+    ([WEATHER], {"type": "allowed_tools", "mode": "auto"}, "/tool_choice/tools", "needs its tools", "list the tools"),
+    ([WEATHER], {"type": "allowed_tools", "tools": None}, "/tool_choice/tools", "needs its tools", None),
+    (
+        [WEATHER],
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto"}},
+        "/tool_choice/allowed_tools/tools",
+        "needs its tools",
+        None,
+    ),
+    ([WEATHER], {"type": "function", "function": None}, "/tool_choice/name", "needs its name", None),
     (
         [WEATHER],
         {"type": "allowed_tools", "allowed_tools": {"tools": []}, "mode": "required"},

@@ -18,6 +18,9 @@ This part alone, five times; it fails if free text, or a step beyond its passes,
 
     python -m tests.integration.server.campaign --requests 0 --siege 30 --attackers 2 --repeat 5 --most 0.05
 
+It also fails if it has measured nothing. `--most` cannot be had with `--deepseek`, whose tokens may be parts of
+characters: free text waits several passes for those that complete them.
+
 All but the last of these times mean something only on cores that nothing else uses: one each for the model, the honest
 clients and each attacker, and one for the attackers' own program.
 """
@@ -42,7 +45,7 @@ from typing import Any
 import httpx
 
 from earleymask import Vocabulary
-from support.honest_clients import Honest, summary
+from support.honest_clients import Honest, Waits, summary
 from support.openai_requests import NAME, Campaign, resident
 from support.tiny_server import deepseek_tokenizer, tiny_llama, tokenizer_with_template
 
@@ -79,6 +82,24 @@ def show_times(address: str, before: dict[str, dict[float, int]], what: str) -> 
         if counts:
             shown = [f"{bound * 1000:g} ms: {counts[bound]}" for bound in SHOWN]
             print(f"  {name}: {counts[0.0]}, of which longer than {', '.join(shown)}", flush=True)
+
+
+def lateness(who: str, steps: dict[float, int], free: Waits, most: float) -> list[str]:
+    """Return what is wrong if nothing may take longer than `most` seconds, one of `SHOWN`: neither a step beyond its
+    passes nor a wait for free text. `steps` is from `longer`. To have measured nothing is wrong, too."""
+    problems = []
+    if not steps.get(0.0):
+        problems.append(f"{who}: the server shows no new step in {OVERHEAD}")
+    elif steps[most]:
+        problems.append(f"{who}: {steps[most]} steps took more than {most:g} s beyond their passes")
+    waits = free.first + free.gaps
+    late = [wait for wait in waits if wait > most]
+    if not waits:
+        problems.append(f"{who}: no free text was measured")
+    elif late:
+        worst = f"{max(late):.3f} s at worst"
+        problems.append(f"{who}: free text was late by more than {most:g} s {len(late)} times, {worst}")
+    return problems
 
 
 def bias() -> dict[str, float]:
@@ -136,13 +157,7 @@ def besiege(
     if not honest.free.gaps and given.free and given.siege:
         problems.append("no honest client has had two tokens")
     if given.most is not None:
-        n_late = longer(address, OVERHEAD, before[OVERHEAD]).get(given.most, 0)
-        if n_late:
-            problems.append(f"{who}: {n_late} steps took more than {most:g} s beyond their passes")
-        late = [wait for wait in honest.free.first + honest.free.gaps if wait > most]
-        if late:
-            worst = f"{max(late):.3f} s at worst"
-            problems.append(f"{who}: free text was late by more than {most:g} s {len(late)} times, {worst}")
+        problems += lateness(who, longer(address, OVERHEAD, before[OVERHEAD]), honest.free, given.most)
     return attacks["counts"], problems
 
 
@@ -191,6 +206,8 @@ def main() -> int:
     )
     parser.add_argument("--repeat", type=int, default=1, help="how often the last part is run")
     given = parser.parse_args()
+    if given.deepseek and given.most is not None:
+        parser.error("--most cannot be had with --deepseek: a token may wait for those that complete its character")
     names: tuple[str, ...] = (OVERHEAD, "earleymask_pass_seconds", "earleymask_prefill_seconds")
     is_timed = SCHEDSTAT.exists()
     if is_timed:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("openai")
 pytest.importorskip("jsonschema")
+httpx = pytest.importorskip("httpx")
 
-from support.honest_clients import Honest, summary
+from earleymask.integration.server.metrics import Metrics  # noqa: E402
+from integration.server import campaign  # noqa: E402
+from support.honest_clients import Honest, Waits, summary  # noqa: E402
 
 
 def chunk(text: str, finish: str | None = None) -> str:
@@ -65,3 +70,42 @@ def test_cells_of_waits() -> None:
     waits = [number / 1000 for number in range(1000, 0, -1)]  # 1 to 1,000 ms
     assert summary(waits, 0.95) == "1000 | 501.0 | 991.0 | 1000.0 | 1000.0 | 50"
     assert summary([], 0.05) == "0 | – | – | – | – | –"
+
+
+@pytest.mark.parametrize(
+    ("steps", "first", "gaps", "said"),
+    [
+        ([0.001, 0.05], [0.05], [0.04], []),
+        ([0.001, 0.06, 3.0], [0.05], [0.04], ["2 steps took more than 0.05 s"]),
+        ([0.001], [0.06, 0.01], [0.07], ["late by more than 0.05 s 2 times, 0.070 s at worst"]),
+        ([], [], [], ["no new step", "no free text was measured"]),
+    ],
+)
+def test_what_is_late(
+    monkeypatch: pytest.MonkeyPatch, steps: list[float], first: list[float], gaps: list[float], said: list[str]
+) -> None:
+    """`--most` looks at the histogram that the server has, from its state before. It passes only what was measured."""
+    metrics = Metrics()
+    monkeypatch.setattr(httpx, "get", lambda address: SimpleNamespace(text=metrics.text()))
+    for seconds in (0.001, 0.2):
+        metrics.observe(campaign.OVERHEAD, seconds)
+    before = campaign.histogram("", campaign.OVERHEAD)
+    for seconds in steps:
+        metrics.observe(campaign.OVERHEAD, seconds)
+    problems = campaign.lateness("all", campaign.longer("", campaign.OVERHEAD, before), Waits(first, gaps), 0.05)
+    assert len(problems) == len(said) and all(part in each for part, each in zip(said, problems, strict=True))
+
+
+def test_a_histogram_that_is_not_there_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(httpx, "get", lambda address: SimpleNamespace(text='other_bucket{le="0.05"} 3\n'))
+    (problem,) = campaign.lateness("all", campaign.longer("", campaign.OVERHEAD, {}), Waits([0.01]), 0.05)
+    assert campaign.OVERHEAD in problem
+
+
+def test_most_is_refused_where_a_gap_may_be_several_passes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["campaign", "--deepseek", "--most", "0.05"])
+    with pytest.raises(SystemExit, match="2"):
+        campaign.main()
+    assert "--most cannot be had with --deepseek" in capsys.readouterr().err

@@ -145,6 +145,27 @@ def test_responses_that_are_refused(fields: dict[str, Any], param: str) -> None:
     assert (caught.value.status, caught.value.param) == (400, param)
 
 
+@pytest.mark.parametrize(
+    ("read", "fields", "param"),
+    [
+        (chat, {"model": None}, "model"),
+        (chat, {"response_format": {}}, "response_format.type"),
+        (chat, {"response_format": {"type": None, "json_schema": {}}}, "response_format.type"),
+        (chat, {"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format.json_schema.schema"),
+        (chat, {"messages": [{"content": "hi"}]}, "messages[0].role"),
+        (response, {"text": {"format": {}}}, "text.format.type"),
+        (response, {"text": {"format": {"type": "json_schema", "schema": None}}}, "text.format.schema"),
+        (response, {"input": [{"content": "hi"}]}, "input[0].role"),
+    ],
+)
+def test_what_is_missing_is_named(read: Any, fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        read(**fields)
+    error = caught.value
+    assert (error.status, error.code, error.param) == (400, "missing_required_parameter", param)
+    assert error.message == f"{param} is missing"
+
+
 def test_null_is_absent_and_what_asks_for_nothing_is_allowed() -> None:
     found = chat(seed=None, tools=None, response_format=None, stop=None, store=False, user="u", modalities=["text"])
     assert found == chat()
@@ -197,6 +218,63 @@ def test_calls_or_an_answer_with_allowed_tools_in_both_shapes() -> None:
         ):
             accepted = matcher.validate(list(text.encode()))
             assert (accepted == len(text)) is is_allowed, (choice, text, accepted)
+
+
+NESTED = {"type": "function", "function": FUNCTION}
+FLAT = {"type": "function", **FUNCTION}
+REFERENCE = {"type": "function", "name": "f"}
+
+
+@pytest.mark.parametrize("read", [chat, response])
+@pytest.mark.parametrize("tool", [NESTED, FLAT], ids=["nested tools", "flat tools"])
+@pytest.mark.parametrize(
+    ("choice", "pointer"),
+    [
+        ({"type": "allowed_tools", "mode": "auto"}, "#/tool_choice/tools"),
+        ({"type": "allowed_tools", "mode": "auto", "tools": None}, "#/tool_choice/tools"),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "auto"}}, "#/tool_choice/allowed_tools/tools"),
+    ],
+    ids=["flat", "null", "nested"],
+)
+def test_allowed_tools_need_their_tools(read: Any, tool: Any, choice: Any, pointer: str) -> None:
+    """Without a list, no tool would be allowed: `auto` would become `none`."""
+    with pytest.raises(ApiError, match="needs its tools") as caught:
+        read(tools=[tool], tool_choice=choice)
+    assert (caught.value.status, caught.value.param) == (400, "tool_choice")
+    assert pointer in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("choice", "mode", "echo"),
+    [
+        ({"type": "function", "function": {"name": "f"}, "mode": None}, "named", REFERENCE),
+        ({"type": "function", "name": "f", "function": None}, "named", {**REFERENCE, "function": None}),
+        (
+            {"type": "allowed_tools", "mode": None, "tools": [REFERENCE]},
+            "auto",
+            {"type": "allowed_tools", "mode": "auto", "tools": [REFERENCE]},
+        ),
+        (
+            {"type": "allowed_tools", "allowed_tools": {"tools": [{"type": "function", "function": {"name": "f"}}]}},
+            "auto",
+            {"type": "allowed_tools", "mode": "auto", "tools": [REFERENCE]},
+        ),
+    ],
+)
+def test_members_of_a_choice_that_are_null_are_absent(choice: Any, mode: str, echo: Any) -> None:
+    assert chat(tools=[NESTED], tool_choice=choice).mode == mode
+    found = response(tools=[NESTED], tool_choice=choice)
+    assert (found.mode, found.echo["tool_choice"]) == (mode, echo)
+
+
+def test_parameters_that_are_true_are_repeated_as_a_schema() -> None:
+    for tool in (
+        {"type": "function", "name": "f", "parameters": True},
+        {**NESTED, "function": {**FUNCTION, "parameters": True}},
+    ):
+        found = response(tools=[tool])
+        assert found.echo["tools"] == [{"type": "function", "name": "f", "parameters": {"type": "object"}}]
+        assert found.tools == [tool]
 
 
 def test_fields_that_do_not_change_an_answer() -> None:
