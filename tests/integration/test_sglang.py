@@ -107,9 +107,6 @@ def stubs() -> dict[str, ModuleType]:
             super().__init__()
             self.error_message = error_message
 
-        def copy(self) -> Any:
-            return self
-
     fields = [
         (name, Any, dataclasses.field(default=None) if has_default else dataclasses.field(default_factory=list))
         for name, has_default in RECORDED["stats"].items()
@@ -473,30 +470,29 @@ def test_refusals_are_remembered_too(sglang: SimpleNamespace) -> None:
 
 
 @pytest.mark.parametrize("parser", [None, "some"])
-@pytest.mark.parametrize("limit", ["load_seconds", "seconds"])
-def test_refusals_for_lack_of_time_are_not_remembered(
+@pytest.mark.parametrize("limit", ["load_seconds", "seconds", "source_characters"])
+def test_refusals_for_limits_are_remembered(
     sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, limit: str, parser: str | None
 ) -> None:
+    """Limits of time, too: a hostile grammar that is asked for again must not take that time again."""
     backend = make_backend(sglang, reasoning_parser=parser)
     inner = backend if parser is None else backend.given["grammar_backend"]
     backend._init_value_dispatch = inner._init_value_dispatch
-    error: LimitError = GrammarLimitError("too slow") if limit == "load_seconds" else LimitError("too slow")
+    asked: list[str] = []
 
     def fail(*_: object, **__: object) -> None:
+        asked.append(limit)
+        error: LimitError = LimitError("too slow") if limit == "seconds" else GrammarLimitError("too slow")
         raise error.at_limit(limit)
 
-    name = "read_grammar" if limit == "load_seconds" else "_check_first_mask"
-    with monkeypatch.context() as busy:
-        busy.setattr(sglang.backend, name, fail)
-        found, _ = ask(backend, "a")
+    monkeypatch.setattr(sglang.backend, "_check_first_mask" if limit == "seconds" else "read_grammar", fail)
+    for is_again in (False, True, True):
+        found, is_known = ask(backend, "a")
         assert isinstance(found, sglang.base.InvalidGrammarObject) and found.error_message == "too slow"
-    found, is_known = ask(backend, "a")
-    assert type(found) is sglang.request.EarleymaskGrammar and not is_known
-    assert ask(backend, "a")[1], "the grammar is remembered"
-    # A limit that does not depend on time is met again.
-    limit = "source_characters"
-    monkeypatch.setattr(sglang.backend, name, fail)
-    assert [ask(backend, "b")[1] for _ in range(2)] == [False, True]
+        assert is_known == is_again
+    assert asked == [limit]
+    backend.reset()
+    assert not ask(backend, "a")[1]
 
 
 def test_sglangs_own_refusals_are_not_remembered(sglang: SimpleNamespace) -> None:
@@ -505,6 +501,7 @@ def test_sglangs_own_refusals_are_not_remembered(sglang: SimpleNamespace) -> Non
     backend.set_cache(("regex", "a"), sglang.base.InvalidGrammarObject("Grammar preprocessing timed out"))
     found, is_known = ask(backend, "a")
     assert type(found) is sglang.request.EarleymaskGrammar and not is_known
+    assert ask(backend, "a")[1]
 
 
 def test_a_reset_leaves_grammars_in_use(sglang: SimpleNamespace) -> None:
