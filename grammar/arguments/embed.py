@@ -1,8 +1,9 @@
-"""Arguments that are written with tags as a part of a grammar: `embed_arguments`."""
+"""Arguments that are written with tags as a part of a grammar: `embed_arguments`, and `embed_alone` within tags."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -24,7 +25,7 @@ from .text import style_of
 from .views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..json.strings import Own
     from ..json_schema.algebra import Algebra
@@ -37,12 +38,12 @@ if TYPE_CHECKING:
 class Alone(NamedTuple):
     """Where a string may stand in the place of the arguments: alone in a tag around it, as it is.
 
-    ends: what ends that tag, and so is never in the string. unfinished: what the string does not end with, because it
-    would be an end together with what follows.
+    ends: what ends that tag, and so is never in the string. unfinished: for each way on, what the string does not end
+    with before it, because it would be an end together with what follows.
     """
 
     ends: tuple[str, ...] = ()
-    unfinished: tuple[str, ...] = ()
+    unfinished: tuple[tuple[str, ...], ...] = ((),)
 
 
 def embed_arguments(
@@ -55,7 +56,6 @@ def embed_arguments(
     registry: Any = None,
     excluded: tuple[str, ...] = (),
     specials: frozenset[str] = frozenset(),
-    alone: Alone | None = None,
 ) -> int:
     """Add the arguments that a schema allows, written in a style, to a model. Return their symbol.
 
@@ -66,15 +66,55 @@ def embed_arguments(
     excluded: what no string and no name has in it, as they are written; for strings in JSON, between the quotes.
     specials: the names of special tokens. Where a tag of the style has one in it (`ArgumentStyle.texts`), there may be
         the token or text that spells its name.
-    alone: if a schema that allows strings and nothing else stands for a raw string, the place of that. None: such a
-        schema is refused.
     origin: the place in the source, for the errors of the model's reporter.
 
     Raises GrammarError, with the JSON pointer of the place, for a schema that cannot be enforced in this style, and
     ValueError for an unknown style.
     """
+    arguments = checked(schema, style, options, model, origin, registry, excluded, specials, None)
+    return added(model, style, origin, arguments.may_be_none, arguments.may_be_some, arguments.symbol)
+
+
+def embed_alone(
+    schema: Any,
+    style: str,
+    options: Options,
+    model: Model,
+    origin: Any,
+    alone: Alone,
+    *,
+    excluded: tuple[str, ...] = (),
+    specials: frozenset[str] = frozenset(),
+) -> int | dict[tuple[str, ...], int]:
+    """Add what a schema allows alone in a tag, written in a style, to a model. Return the symbol of the arguments.
+
+    If the schema allows strings and nothing else, it stands for a raw string: return the symbols of the string, by what
+    it does not end with, in the order of `alone.unfinished`. Those for which no string is left are not there.
+
+    The other parameters and the errors are those of `embed_arguments`.
+    """
+    arguments = checked(schema, style, options, model, origin, None, excluded, specials, alone)
+    if not arguments.strings:
+        return added(model, style, origin, arguments.may_be_none, arguments.may_be_some, arguments.symbol)
+    return {
+        unfinished: added(model, style, origin, *may_be, partial(arguments.string, unfinished))
+        for unfinished, may_be in arguments.strings.items()
+    }
+
+
+def checked(
+    schema: Any,
+    style: str,
+    options: Options,
+    model: Model,
+    origin: Any,
+    registry: Any,
+    excluded: tuple[str, ...],
+    specials: frozenset[str],
+    alone: Alone | None,
+) -> Arguments:
+    """Read a schema, and find out whether and how it can be written. Raises what `embed_arguments` raises."""
     row = style_of(style)
-    symbol = model.rule(f"{style} arguments", origin)
     try:
         read_schema = read(schema, model.limits)
         own = with_escapes(own_spellings(schema if isinstance(schema, str) else ""), read_schema, row.stop)
@@ -83,11 +123,19 @@ def embed_arguments(
         arguments = Arguments(algebra, row, style, Views(read_schema), excluded, specials, alone)
         arguments.check(read_schema)
     except GrammarError as error:
-        raise together(errors_at(model, symbol, error)) from error
-    if arguments.may_be_none:
+        raise together(errors_at(model, model.rule(f"{style} arguments", origin), error)) from error
+    return arguments
+
+
+def added(
+    model: Model, style: str, origin: Any, may_be_none: bool, may_be_some: bool, make: Callable[[Engine], int]
+) -> int:
+    """Add a symbol to a model: nothing, if it may be that, or what `make` adds to an engine."""
+    symbol = model.rule(f"{style} arguments", origin)
+    if may_be_none:
         model.produce(symbol, ())
-    if arguments.may_be_some:
-        model.produce(symbol, (model.made(f"{style} arguments", arguments.symbol, origin),))
+    if may_be_some:
+        model.produce(symbol, (model.made(f"{style} arguments", make, origin),))
     return symbol
 
 
@@ -100,8 +148,8 @@ VALUES = frozenset(("const", "enum", "default", "examples", "example"))
 class Arguments:
     """The arguments that one schema allows, in one style.
 
-    may_be_none, may_be_some: whether there may be no arguments, and any; or whether the string in their place may be
-    empty, and not.
+    may_be_none, may_be_some: whether there may be no arguments, and any.
+    strings: if a string stands in their place, whether it may be empty, and not, by what it does not end with.
     """
 
     def __init__(
@@ -121,7 +169,7 @@ class Arguments:
         self.excluded = excluded
         self.specials = specials
         self.alone = alone
-        self.is_string = False
+        self.strings: dict[tuple[str, ...], tuple[bool, bool]] = {}
         self.root = algebra.place(algebra.documents.root)
         self.shapes: list[tuple[ObjectShape, int]] = []
         self.may_be_none = self.may_be_some = False
@@ -130,14 +178,18 @@ class Arguments:
         """Find the shapes of the arguments. Raises GrammarError for what the style cannot say."""
         algebra = self.algebra
         values = algebra.written_values(self.root)
-        if self.alone is not None and is_nothing(values_of(values, TYPES - {"string"})) and not is_nothing(values):
-            self.check_string()
+        nothing = is_nothing(values)
+        if self.alone is not None and is_nothing(values_of(values, TYPES - {"string"})) and not nothing:
+            self.check_string(self.alone)
             return
         if not values.objects:
+            what, types = "objects", '"type": "object"'
+            if self.alone is not None:
+                what, types = "objects, or strings and nothing else", '"type": "object" or "type": "string"'
             raise GrammarError(
-                f"in style {self.name}, the schema of the arguments must allow objects",
+                f"in style {self.name}, the schema of the arguments must allow {what}",
                 pointer="",
-                hint='write "type": "object" at the top of the schema',
+                hint="no value satisfies it" if nothing else f"write {types} at the top of the schema",
             )
         if self.style.item:
             self.check_inside(schema)
@@ -153,22 +205,34 @@ class Arguments:
         if not self.may_be_none and not self.may_be_some:
             raise GrammarError(f"no arguments that satisfy the schema can be written in style {self.name}", pointer="")
 
-    def check_string(self) -> None:
+    def check_string(self, alone: Alone) -> None:
         """Find out whether a string that stands alone may be empty, and whether it may be something else."""
         regexes = Regexes()
-        node = self.string_node(self.tags(Engine(regexes)))
-        self.is_string = True
-        self.may_be_none = regexes.is_nullable(node)
-        self.may_be_some = not regexes.is_empty(regexes.difference(node, EPSILON))
-        if not self.may_be_none and not self.may_be_some:
-            raise GrammarError(f"no string that satisfies the schema can be written in style {self.name}", pointer="")
+        tags = self.tags(Engine(regexes))
+        for unfinished in alone.unfinished:
+            node = self.string_node(tags, alone.ends, unfinished)
+            may_be_some = not regexes.is_empty(regexes.difference(node, EPSILON))
+            if may_be_some or regexes.is_nullable(node):
+                self.strings[unfinished] = regexes.is_nullable(node), may_be_some
+        if not self.strings:
+            ends = " nor an end of the tag around it" if alone.ends else ""
+            raise GrammarError(
+                f"no string that satisfies the schema can be written in style {self.name}",
+                pointer="",
+                hint=f"what is written has {'neither' if ends else 'no'} {self.style.stop!r}{ends} in it",
+            )
 
-    def string_node(self, tags: Tags) -> int:
+    def string_node(self, tags: Tags, ends: tuple[str, ...], unfinished: tuple[str, ...]) -> int:
         """Return the regex node of a string that stands alone."""
-        assert self.alone is not None
         texts = self.algebra.written_values(self.root).texts
-        absent = (self.style.stop, *self.excluded, *self.alone.ends)
-        return tags.plain(texts, frozenset(), absent, self.alone.unfinished)
+        return tags.plain(texts, frozenset(), (self.style.stop, *self.excluded, *ends), unfinished)
+
+    def string(self, unfinished: tuple[str, ...], engine: Engine) -> int:
+        """Add a string that stands alone, and is not empty, to an engine, and return its symbol."""
+        assert self.alone is not None
+        join(self.algebra, engine, has_tags=True)
+        node = self.string_node(self.tags(engine), self.alone.ends, unfinished)
+        return engine.add_terminal("string", engine.regexes.difference(node, EPSILON))
 
     def check_name(self, name: str, pointer: str) -> None:
         if written_name(name, self.style) is None:
@@ -203,8 +267,6 @@ class Arguments:
         """Add the arguments, which are not none, to an engine, and return their symbol."""
         join(self.algebra, engine, has_tags=True)
         tags = self.tags(engine)
-        if self.is_string:
-            return engine.add_terminal("string", engine.regexes.difference(self.string_node(tags), EPSILON))
         members = self.members(tags)
         engine.set_doubtful(tags.json.doubtful, doubtful_nodes)
         self.algebra.engines.append(ref(engine))

@@ -224,20 +224,11 @@ class TagLoader:
     def styled(
         self, format: Format, closing: Closing, options: dict[str, Any], style: str, excludes: tuple[str, ...] = ()
     ) -> Symbols:
-        """Return the symbols of a schema in a style, and of what closes it.
-
-        A schema of strings alone is a raw string, in which the tag ends at the first end. If two ends overlap, that
-        also depends on which one follows."""
+        """Return the symbols of a schema in a style, and of what closes it."""
         schema, path = format.value["json_schema"], format.at("json_schema")
-        ends = closing.texts
-        before = [unfinished(end, ends) for end in ends]
-        if style == "json" or not any(before):
-            return (*self.schema(schema, path, options, style, excludes), *self.close(closing))
-        found = [
-            (*self.schema(schema, path, options, style, excludes, texts), *self.constant(end, closing.path))
-            for end, texts in zip(ends, before, strict=True)
-        ]
-        return group(self.model, tuple(found))
+        if style == "json":
+            return (*self.schema(schema, path, options, excludes), *self.close(closing))
+        return self.arguments(schema, path, options, style, excludes, closing)
 
     def read_token(self, format: Format) -> Symbols:
         return (self.token(format.value["token"], format.at("token")),)
@@ -601,41 +592,11 @@ class TagLoader:
 
     # Schemas and grammars.
 
-    def schema(
-        self,
-        schema: Any,
-        path: str,
-        options: dict[str, Any],
-        style: str = "json",
-        excludes: tuple[str, ...] = (),
-        unfinished: tuple[str, ...] = (),
-    ) -> Symbols:
-        """Return the symbol of the texts that a schema allows in a style. `excludes`: what no string may contain.
-        `unfinished`: what a raw string that stands alone does not end with."""
+    def schema(self, schema: Any, path: str, options: dict[str, Any], excludes: tuple[str, ...] = ()) -> Symbols:
+        """Return the symbol of the JSON that a schema allows. `excludes`: what no string may contain."""
         written = self.written(options)
         origin = self.origin(path)
         self.schemas.append((path, schema, written))
-        if style != "json":
-            from ..arguments.embed import Alone, embed_arguments
-            from ..json_schema.options import DEFAULT_OPTIONS
-
-            try:
-                return (
-                    embed_arguments(
-                        schema,
-                        style,
-                        DEFAULT_OPTIONS._replace(**options),
-                        self.model,
-                        origin,
-                        excluded=excludes,
-                        specials=frozenset(self.names.special),
-                        alone=Alone(self.excluded, unfinished),
-                    ),
-                )
-            except GrammarError as problem:
-                raise placed(problem, path) from problem
-            except ValueError as problem:
-                raise error(str(problem), path.removesuffix("json_schema") + "style") from None
 
         from ..json_schema.grammar import embed
 
@@ -646,6 +607,51 @@ class TagLoader:
                 raise placed(problem, path) from problem
 
         return (self.model.made("JSON", make, origin),)
+
+    def arguments(
+        self,
+        schema: Any,
+        path: str,
+        options: dict[str, Any],
+        style: str,
+        excludes: tuple[str, ...],
+        closing: Closing,
+    ) -> Symbols:
+        """Return the symbols of a schema in a style that is not JSON, and of what closes it. `excludes`: what no string
+        may contain.
+
+        A schema that allows strings alone is a raw string, and the tag ends at the first end. What that string must not
+        end with depends on which end follows.
+        """
+        from ..arguments.embed import Alone, embed_alone
+        from ..json_schema.options import DEFAULT_OPTIONS
+
+        self.schemas.append((path, schema, self.written(options)))
+        ways: dict[tuple[str, ...], list[str]] = {}  # ends that may follow a string, by what it must not end with
+        for end in first_ends(closing.texts):
+            ways.setdefault(unfinished(end, closing.texts), []).append(end)
+        try:
+            found = embed_alone(
+                schema,
+                style,
+                DEFAULT_OPTIONS._replace(**options),
+                self.model,
+                self.origin(path),
+                Alone(self.excluded, tuple(ways) or ((),)),
+                excluded=excludes,
+                specials=frozenset(self.names.special),
+            )
+        except GrammarError as problem:
+            raise placed(problem, path) from problem
+        except ValueError as problem:
+            raise error(str(problem), path.removesuffix("json_schema") + "style") from None
+        if isinstance(found, int):
+            return (found, *self.close(closing))
+        closed = [
+            (symbol, *self.close(closing._replace(texts=tuple(ways.get(before, ())))))
+            for before, symbol in found.items()
+        ]
+        return group(self.model, tuple(closed))
 
     def written(self, options: dict[str, Any]) -> str:
         """Return the text of the options of a schema."""
@@ -698,11 +704,26 @@ class TagLoader:
         return GrammarWarning(message, None, None, pointer=path)
 
 
+def first_ends(ends: Sequence[str]) -> list[str]:
+    """Return the ends at which a tag may end: those in which no other one is complete before the last character."""
+    found = []
+    for end in ends:
+        tick()
+        if not any([other and other in end[:-1] for other in ends]):
+            found.append(end)
+    return found
+
+
 def unfinished(end: str, ends: Iterable[str]) -> tuple[str, ...]:
-    """Return what a text before `end` must not end with, because one of `ends` would then be complete before `end`
-    is."""
-    found = [one[:at] for one in ends for at in range(1, len(one)) if end[:-1].startswith(one[at:])]
-    return tuple(dict.fromkeys(found))
+    """Return what a text before `end`, which is one of `first_ends`, must not end with, because one of `ends` would
+    then be complete before `end` is."""
+    found: tuple[str, ...] = ()
+    for one in ends:
+        for at in range(max(1, len(one) - len(end) + 1), len(one)):
+            tick()
+            if end.startswith(one[at:]) and not one[:at].endswith(found):
+                found += (one[:at],)
+    return found
 
 
 def is_unlimited(given: Any) -> bool:

@@ -17,7 +17,7 @@ from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBacke
 from sglang.srt.parser.reasoning_parser import ReasoningParser
 
 from ...earley import Limits, Matcher
-from ...errors import EarleymaskError, LimitError, empty_mask
+from ...errors import EarleymaskError, empty_mask
 from ...grammar import Grammar
 from ...pool import MatcherPool
 from ...prepare import prepare
@@ -52,24 +52,21 @@ VOCABULARY_BYTES = 256 << 20
 """What may be remembered of a vocabulary for all grammars together: enough for a hundred of them that are in use."""
 
 
-TIMES = ("seconds", "load_seconds")
-"""The limits of time. Whether one is met depends on what else the machine does."""
-
-
 class Refusal(InvalidGrammarObject):
-    """A grammar that cannot be used, and why. `lasts`: whether another attempt would end in the same way."""
+    """A grammar that cannot be used, and why."""
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.lasts = not (isinstance(error, LimitError) and error.limit in TIMES)
+    def copy(self) -> Refusal:
+        """Return itself. SGLang remembers a copy, and `is_kept` must know it again."""
+        return self
 
 
 def is_kept(value: BaseGrammarObject) -> bool:
-    """Return whether SGLang may remember what a constraint has become: a grammar, or a refusal that lasts.
+    """Return whether SGLang may remember what a constraint has become: a grammar, or a refusal of ours.
 
-    SGLang's own refusals are not kept, because a grammar that waited for too long is one of them.
+    Limits of time are among these: they are processor time of one thread, so the next attempt would meet them, too.
+    SGLang's own refusals are not kept. Most of them say that a grammar has waited for too long, because of others.
     """
-    return value.lasts if isinstance(value, Refusal) else not isinstance(value, InvalidGrammarObject)
+    return isinstance(value, Refusal) or not isinstance(value, InvalidGrammarObject)
 
 
 class EarleymaskBackend(BaseGrammarBackend):
@@ -104,7 +101,7 @@ class EarleymaskBackend(BaseGrammarBackend):
             matcher = self._pool.matcher(read_grammar, kind, spec, vocabulary, limits=LIMITS, **self._options)
             _check_first_mask(matcher)
         except (EarleymaskError, TypeError, ValueError) as error:
-            return Refusal(error)
+            return Refusal(str(error))
         return EarleymaskGrammar(matcher, self._sentinel, GrammarStats(dispatch_type=kind))
 
     def compile_framed_grammar(
@@ -120,7 +117,7 @@ class EarleymaskBackend(BaseGrammarBackend):
             matcher = Matcher(turn, vocabulary)
             _check_first_mask(matcher)
         except (EarleymaskError, TypeError, ValueError) as error:
-            return Refusal(error)
+            return Refusal(str(error))
         return EarleymaskGrammar(matcher, self._sentinel, GrammarStats(dispatch_type="structural_tag"))
 
     def reset(self) -> None:

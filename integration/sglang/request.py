@@ -45,8 +45,11 @@ MOST_CLOSED = 64
 
 
 ENDS = "earleymask_ends"
-"""The attribute of rows that says which of them allow EOS tokens alone, and which these are. It is there if there are
-any."""
+"""The attribute of the rows of a batch that says which of them allow EOS tokens alone, and which these are. It is there
+if there are any.
+
+It belongs to one Python object. SGLang fills the rows of a tree of drafts by another view of them, and moves them to
+the device itself, so nothing is noted for speculation."""
 
 
 def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
@@ -102,6 +105,8 @@ def set_token_filter(
 ) -> None:
     """Allow or refuse some tokens in a row, which is in the memory of the CPU. If it is reset, only these are allowed,
     or only these refused."""
+    if is_allowed or reset_vocab_mask:
+        getattr(vocab_mask, ENDS, {}).pop(batch_idx, None)
     row = vocab_mask.numpy().view(np.uint32)[batch_idx]
     if reset_vocab_mask:
         row[:] = 0 if is_allowed else 0xFFFF_FFFF
@@ -138,6 +143,10 @@ class EarleymaskGrammar(BaseGrammarObject):
         self._closed: dict[tuple[int, ...], Exception] = {}  # why no mask could be made after some tokens
         self._n_refused = 0  # tokens of a draft that are refused, and about to be taken back
         self._may_be_empty = bool(matcher.vocabulary.missing_bytes)
+        self._ends: dict[int, int] = {}  # the bits of EOS tokens in the words of a row that have some
+        for token in matcher.eos_token_ids:
+            word, bit = divmod(token, TOKENS_PER_WORD)
+            self._ends[word] = self._ends.get(word, 0) | 1 << bit
 
     # -- tokens --------------------------------------------------------------------------------------------------------
 
@@ -217,10 +226,6 @@ class EarleymaskGrammar(BaseGrammarObject):
 
     def _note_end(self, vocab_mask: torch.Tensor, idx: int, row: Any) -> None:
         """Note whether a row of a mask, which is filled, allows EOS tokens alone."""
-        whole = vocab_mask._base
-        if whole is not None:  # some rows of it: those of one tree of drafts
-            idx += vocab_mask.storage_offset() // vocab_mask.stride(0)
-            vocab_mask = whole
         ends = getattr(vocab_mask, ENDS, None)
         ids = self._only_ends(row)
         if ids:
@@ -233,25 +238,14 @@ class EarleymaskGrammar(BaseGrammarObject):
 
     def _only_ends(self, row: Any) -> tuple[int, ...]:
         """Return the EOS tokens of a row that allows nothing else; none if it does."""
-        matcher = self._matcher
-        try:
-            if not matcher.is_accepting():
-                return ()
-        except Exception:  # the next call of the matcher says what it is
+        words = row.view(np.uint32)
+        found = {at: int(words[at]) for at in self._ends if words[at]}
+        if not found or any([bits & ~self._ends[at] for at, bits in found.items()]):
             return ()
-        of_words: dict[int, int] = {}  # the bits of EOS tokens in the words that have some
-        for token in matcher.eos_token_ids:
-            word, bit = divmod(token, TOKENS_PER_WORD)
-            of_words[word] = of_words.get(word, 0) | 1 << bit
-        bits = row.view(np.uint32)
-        found = {word: int(bits[word]) for word in of_words}
-        if any([found[word] & ~ends for word, ends in of_words.items()]):
+        if np.count_nonzero(words) > len(found):
             return ()
-        if np.count_nonzero(bits) > sum([bool(each) for each in found.values()]):
-            return ()
-        return tuple(
-            [token for token in matcher.eos_token_ids if found[token // TOKENS_PER_WORD] >> token % TOKENS_PER_WORD & 1]
-        )
+        ends = self._matcher.eos_token_ids
+        return tuple([one for one in ends if found.get(one // TOKENS_PER_WORD, 0) >> one % TOKENS_PER_WORD & 1])
 
     def _close(self, row: Any) -> None:
         """Leave one token in a row of numpy if an error has ended the sequence, or the row is empty."""

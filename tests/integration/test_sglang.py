@@ -107,9 +107,6 @@ def stubs() -> dict[str, ModuleType]:
             super().__init__()
             self.error_message = error_message
 
-        def copy(self) -> Any:
-            return self
-
     fields = [
         (name, Any, dataclasses.field(default=None) if has_default else dataclasses.field(default_factory=list))
         for name, has_default in RECORDED["stats"].items()
@@ -423,7 +420,7 @@ def test_eos_that_was_excluded_comes_back_where_nothing_else_is_left(sglang: Sim
 
     mask = grammars[0].allocate_vocab_mask(SIZE, 5, "cpu")
     grammars[0].fill_vocab_mask_batched([rows(at, grammar) for at, grammar in enumerate(grammars[:3])], mask)
-    grammars[3].fill_vocab_mask(mask[3:], 1)  # as the walk over a tree of drafts does
+    grammars[3].fill_vocab_mask(mask, 4)  # as the wrapper for reasoning does
     free = list(range(SIZE))
     b = tokens("b")
     assert apply(mask, []) == [b, [EOS], sorted([*b, EOS]), free, [EOS]]
@@ -436,6 +433,69 @@ def test_eos_that_was_excluded_comes_back_where_nothing_else_is_left(sglang: Sim
     assert apply(mask, [EOS])[:2] == [b, [EOS]]
     grammars[0].reset_vocab_mask(mask)
     assert apply(mask, [EOS])[:2] == [[each for each in free if each != EOS]] * 2
+
+
+def test_eos_that_a_tag_names_comes_back_too(sglang: SimpleNamespace) -> None:
+    """The text is not complete where the tag demands its end, which is a token that SGLang takes for EOS."""
+    end = {"type": "token", "token": EOS}
+    tag = {"type": "tag", "begin": "in", "content": {"type": "const_string", "value": "a"}, "end": end}
+    grammar = make_backend(sglang).dispatch_structural_tag(json.dumps({"format": tag}))
+    accept(grammar, tokens("ina"))
+    assert not grammar._matcher.is_accepting()
+    mask = grammar.allocate_vocab_mask(SIZE, 1, "cpu")
+    grammar.fill_vocab_mask(mask, 0)
+    logits = torch.zeros(1, SIZE)
+    logits[:, EOS] = -torch.inf
+    grammar.apply_vocab_mask(logits=logits, vocab_mask=mask)
+    assert torch.isfinite(logits[0]).nonzero().flatten().tolist() == [EOS]
+
+
+def test_a_row_of_several_ends(sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends in one word of the row and in another; tokens beside them in the same words."""
+    ends = (42, 43)
+    texts = [b"", b"a", *[bytes([code]) for code in range(128, 168)], b"", b"", b""]
+    some = Vocabulary.from_tokens(texts, eos_token_id=[0, *ends])
+    monkeypatch.setattr(sglang.backend, "_read_vocabulary", lambda *_: some)
+    grammar = make_backend(sglang).dispatch_regex("a")
+
+    def noted(*allowed: int) -> Any:
+        mask = torch.zeros((1, 2), dtype=torch.int32)
+        sglang.request.set_token_filter(mask, allowed, 0)
+        grammar._note_end(mask, 0, mask[0].numpy())
+        return getattr(mask, sglang.request.ENDS, {}).get(0)
+
+    assert noted(0) == (0,) and noted(43) == (43,) and noted(*ends) == ends and noted(0, *ends) == (0, *ends)
+    for other in (1, 31, 32, 41, 44):
+        assert noted(other) is None and noted(0, other) is None and noted(*ends, other) is None
+    accept(grammar, [1])
+    mask = grammar.allocate_vocab_mask(45, 1, "cpu")
+    grammar.fill_vocab_mask(mask, 0)
+    logits = torch.full((1, 45), -torch.inf)
+    grammar.apply_vocab_mask(logits=logits, vocab_mask=mask)
+    assert torch.isfinite(logits[0]).nonzero().flatten().tolist() == [0, *ends]
+
+
+def test_nothing_is_noted_for_another_row(sglang: SimpleNamespace) -> None:
+    grammar = make_backend(sglang).dispatch_regex("a")
+    accept(grammar, tokens("a"))
+    ends = sglang.request.ENDS
+    # SGLang walks over each tree of drafts with a view of its rows, and applies the whole.
+    mask = grammar.allocate_vocab_mask(SIZE, 4, "cpu")
+    for first in (0, 2):
+        grammar.fill_vocab_mask(mask[first : first + 2], 1)
+    assert not hasattr(mask, ends)
+    logits = torch.zeros(4, SIZE)
+    logits[:, EOS] = -torch.inf
+    grammar.apply_vocab_mask(logits=logits, vocab_mask=mask)
+    assert torch.isfinite(logits).sum(dim=1).tolist() == [SIZE - 1, 0, SIZE - 1, 0]
+    # A filter that may allow other tokens.
+    for is_allowed, reset in ((True, True), (True, False), (False, True), (False, False)):
+        grammar.fill_vocab_mask(mask, 1)
+        assert getattr(mask, ends) == {1: (EOS,)}
+        sglang.request.set_token_filter(mask, tokens("b"), 0, is_allowed, reset)
+        assert 1 in getattr(mask, ends)
+        sglang.request.set_token_filter(mask, tokens("b"), 1, is_allowed, reset)
+        assert (1 in getattr(mask, ends)) == (not is_allowed and not reset)
 
 
 # -- what is remembered ------------------------------------------------------------------------------------------------
@@ -473,30 +533,29 @@ def test_refusals_are_remembered_too(sglang: SimpleNamespace) -> None:
 
 
 @pytest.mark.parametrize("parser", [None, "some"])
-@pytest.mark.parametrize("limit", ["load_seconds", "seconds"])
-def test_refusals_for_lack_of_time_are_not_remembered(
+@pytest.mark.parametrize("limit", ["load_seconds", "seconds", "source_characters"])
+def test_refusals_for_limits_are_remembered(
     sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, limit: str, parser: str | None
 ) -> None:
+    """Limits of time, too: a hostile grammar that is asked for again must not take that time again."""
     backend = make_backend(sglang, reasoning_parser=parser)
     inner = backend if parser is None else backend.given["grammar_backend"]
     backend._init_value_dispatch = inner._init_value_dispatch
-    error: LimitError = GrammarLimitError("too slow") if limit == "load_seconds" else LimitError("too slow")
+    asked: list[str] = []
 
     def fail(*_: object, **__: object) -> None:
+        asked.append(limit)
+        error: LimitError = LimitError("too slow") if limit == "seconds" else GrammarLimitError("too slow")
         raise error.at_limit(limit)
 
-    name = "read_grammar" if limit == "load_seconds" else "_check_first_mask"
-    with monkeypatch.context() as busy:
-        busy.setattr(sglang.backend, name, fail)
-        found, _ = ask(backend, "a")
+    monkeypatch.setattr(sglang.backend, "_check_first_mask" if limit == "seconds" else "read_grammar", fail)
+    for is_again in (False, True, True):
+        found, is_known = ask(backend, "a")
         assert isinstance(found, sglang.base.InvalidGrammarObject) and found.error_message == "too slow"
-    found, is_known = ask(backend, "a")
-    assert type(found) is sglang.request.EarleymaskGrammar and not is_known
-    assert ask(backend, "a")[1], "the grammar is remembered"
-    # A limit that does not depend on time is met again.
-    limit = "source_characters"
-    monkeypatch.setattr(sglang.backend, name, fail)
-    assert [ask(backend, "b")[1] for _ in range(2)] == [False, True]
+        assert is_known == is_again
+    assert asked == [limit]
+    backend.reset()
+    assert not ask(backend, "a")[1]
 
 
 def test_sglangs_own_refusals_are_not_remembered(sglang: SimpleNamespace) -> None:
@@ -505,6 +564,7 @@ def test_sglangs_own_refusals_are_not_remembered(sglang: SimpleNamespace) -> Non
     backend.set_cache(("regex", "a"), sglang.base.InvalidGrammarObject("Grammar preprocessing timed out"))
     found, is_known = ask(backend, "a")
     assert type(found) is sglang.request.EarleymaskGrammar and not is_known
+    assert ask(backend, "a")[1]
 
 
 def test_a_reset_leaves_grammars_in_use(sglang: SimpleNamespace) -> None:

@@ -64,10 +64,18 @@ def test_what_ends_a_value_of_the_style_is_in_no_string(style: str) -> None:
         ]
 
 
-@pytest.mark.parametrize("ends", [["ba"], ["aba"], ["aa"], ["ab", "bba"], ["aab", "ba", "b-"], ["--", "-a"]])
+ENDS = [
+    *(["ba"], ["aba"], ["aa"], ["abab"], ["ab", "bba"], ["aab", "ba", "b-"], ["--", "-a"]),
+    # An end within another one: that is never the first.
+    *(["a", "ab"], ["ab", "-aba"], ["b-", "ab-a"], ["-", "a-", "a-b"], ["-b-b", "b", "a"]),
+]
+
+
+@pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize("schema", [STRING, {**STRING, "maxLength": 3}, {"enum": ["", "a", "ab", "bab", "-", "b"]}])
 def test_a_tag_ends_at_the_first_end(schema: Any, ends: list[str]) -> None:
     grammar = made(tag(string(schema), ends))
+    free = made(tag({"type": "any_text"}, ends)) if schema == STRING else None
     validator = jsonschema.Draft202012Validator(schema)
     for n in range(7):
         for letters in product("ab-", repeat=n):
@@ -77,6 +85,22 @@ def test_a_tag_ends_at_the_first_end(schema: Any, ends: list[str]) -> None:
             strings = [text[: -len(end)] for end in ends if text.endswith(end) and first == len(text)]
             expected = any([validator.is_valid(each) for each in strings])
             assert accepts(grammar, f">{text}") == expected, text
+            if free is not None:
+                assert accepts(free, f">{text}") == expected, text
+
+
+@pytest.mark.parametrize(("ends", "texts"), [(["ab", "b-"], ["aab"]), (["-a", "a-"], ["aa-"]), (["aa", "b"], ["ab"])])
+def test_an_end_that_no_string_may_stand_before(ends: list[str], texts: list[str]) -> None:
+    grammar = made(tag(string({"enum": ["a"]}), ends))
+    found = ["".join(letters) for n in range(5) for letters in product("ab-", repeat=n)]
+    assert [text for text in found if accepts(grammar, f">{text}")] == texts
+
+
+@pytest.mark.parametrize("end", ["\n</tool_call>\n", ["aa", "ab"], "x", {"type": "token", "token": 3}])
+@pytest.mark.parametrize("schema", [STRING, {"type": "object", "properties": {"a": STRING}}])
+def test_a_schema_is_loaded_once_for_all_ends(schema: Any, end: Any) -> None:
+    grammar = made(tag(string({**schema, "examples": ["a"]}), end))
+    assert [row.pointer for row in grammar.report].count("/format/content/json_schema/type") == 1
 
 
 def test_an_end_that_the_string_cannot_run_into() -> None:
@@ -112,16 +136,24 @@ def test_the_older_format_of_one_style_is_read_in_the_same_way() -> None:
     assert [accepts(grammar, text) for text in (">aa", ">baa", ">aaa")] == [True, True, False]
 
 
+MUST = "the schema of the arguments must allow objects, or strings and nothing else"
+WRITE = 'write "type": "object" or "type": "string" at the top of the schema'
+NONE = "no string that satisfies the schema can be written in style qwen_xml"
+IN_IT = "what is written has neither '</parameter>' nor an end of the tag around it in it"
+
+
 @pytest.mark.parametrize(
-    ("schema", "message"),
+    ("schema", "message", "hint"),
     [
-        ({"type": ["string", "integer"]}, "must allow objects"),
-        ({"type": "array"}, "must allow objects"),
-        ({**STRING, "minLength": 2, "maxLength": 1}, "must allow objects"),
-        ({"enum": ["</parameter>"]}, "no string that satisfies the schema can be written in style qwen_xml"),
+        ({"type": ["string", "integer"]}, MUST, WRITE),
+        ({"type": "array"}, MUST, WRITE),
+        ({**STRING, "minLength": 2, "maxLength": 1}, MUST, "no value satisfies it"),
+        ({"enum": ["</parameter>"]}, NONE, IN_IT),
+        ({"enum": ["x", "ax"]}, NONE, IN_IT),
     ],
 )
-def test_what_is_refused(schema: Any, message: str) -> None:
+def test_what_is_refused(schema: Any, message: str, hint: str) -> None:
     with pytest.raises(GrammarError, match=message) as caught:
         made(tag(string(schema), "x"))
     assert caught.value.pointer == "/format/content/json_schema"
+    assert caught.value.hint == hint
