@@ -13,8 +13,6 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ._meter import masks_asked
@@ -47,9 +45,6 @@ PERF: when 32 requests with schemas of their own come to vLLM at once (`bench.in
 ready after 13 ms in the mean. It was 20 when the background did not wait; without warming it is 10.
 """
 
-TURN = 0.01
-"""Seconds for which a load waits for others. What takes longer may be a hostile grammar."""
-
 PAUSE = 0.001
 """Seconds between two looks at whether loads go on, and whether more masks have been asked for."""
 
@@ -62,7 +57,6 @@ class Loads:
 
     def begin(self) -> None:
         self._lock = threading.RLock()  # a handler of signals may load a grammar at any place
-        self._turn = threading.RLock()
         self._n = 0
         self._ended = -GAP
 
@@ -74,21 +68,6 @@ class Loads:
         with self._lock:
             self._n = max(0, self._n - 1)  # a load may end in a forked child, which has begun anew
             self._ended = time.monotonic()
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Let one thread after the other run the block; none waits for longer than `TURN`.
-
-        Threads that load grammars at the same time share the interpreter's lock, and all of them end late. One after
-        the other, they end after half that time in the mean.
-        """
-        turn = self._turn
-        has_turn = turn.acquire(timeout=TURN)
-        try:
-            yield
-        finally:
-            if has_turn:
-                turn.release()
 
     def go_on(self) -> bool:
         """Return whether a load is going on, or the next one may be about to begin."""

@@ -106,9 +106,7 @@ class MatcherPool:
                 is_new = grammar is None
                 if grammar is None:
                     with loads:
-                        with loads.turn():
-                            made = make(*arguments, **options)
-                        grammar = self._loaded(made, ends)
+                        grammar = self._loaded(make(*arguments, **options), ends)
                     place.grammar = grammar
             self._count(key, place, is_new=is_new)
         finally:
