@@ -36,7 +36,12 @@ MOST_WAITING = 256
 
 
 MOST_PATIENCE = 0.05
-"""Seconds, for one grammar and in all, for which the background lets loads and masks go first."""
+"""Seconds, for one grammar and in all, for which the background lets loads and masks go first.
+
+PERF: steps of 256 sequences with new tools in vLLM (two cores, one process, by turns) take 9.3 ms in the mean and 31 at
+99 % if masks go first, and 12.4 and 41 if not; with new schemas 6.3 and 17, and 7.0 and 25. With 32 it makes no
+difference.
+"""
 
 GAP = 0.002
 """Seconds after a load in which the next one of a queue begins.
