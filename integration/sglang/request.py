@@ -238,14 +238,19 @@ class EarleymaskGrammar(BaseGrammarObject):
 
     def _only_ends(self, row: Any) -> tuple[int, ...]:
         """Return the EOS tokens of a row that allows nothing else; none if it does."""
+        for at, ends in self._ends.items():  # PERF: most rows do not allow EOS, so this is asked first
+            if row.item(at) & ends:
+                break
+        else:
+            return ()
         words = row.view(np.uint32)
         found = {at: int(words[at]) for at in self._ends if words[at]}
-        if not found or any([bits & ~self._ends[at] for at, bits in found.items()]):
+        if any([bits & ~self._ends[at] for at, bits in found.items()]):
             return ()
         if np.count_nonzero(words) > len(found):
             return ()
-        ends = self._matcher.eos_token_ids
-        return tuple([one for one in ends if found.get(one // TOKENS_PER_WORD, 0) >> one % TOKENS_PER_WORD & 1])
+        ids = self._matcher.eos_token_ids
+        return tuple([one for one in ids if found.get(one // TOKENS_PER_WORD, 0) >> one % TOKENS_PER_WORD & 1])
 
     def _close(self, row: Any) -> None:
         """Leave one token in a row of numpy if an error has ended the sequence, or the row is empty."""
