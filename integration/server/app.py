@@ -28,7 +28,7 @@ from .chat import Chat
 from .decoder import Decoder
 from .engine import Answer, Engine, Piece
 from .errors import ApiError, ours, stopping
-from .grammar_process import GrammarProcess
+from .grammar_process import GrammarProcesses
 from .metrics import Metrics
 from .options import Options
 from .parts import Message
@@ -82,7 +82,7 @@ class Server:
         self.max_length = min(longest, options.max_length or longest)
         n_scores = model.config.get_text_config().vocab_size
         given = self.vocabulary, tokenizer, self.style, options, self.max_length, n_scores
-        self.preparing: Prepares = GrammarProcess(*given) if options.is_apart else Threads(Preparer(*given))
+        self.preparing: Prepares = GrammarProcesses(*given) if options.is_apart else Threads(Preparer(*given))
         self.metrics.gauges = {
             "earleymask_running_answers": lambda: self.engine.counts()[0],
             "earleymask_waiting_answers": lambda: self.engine.counts()[1],

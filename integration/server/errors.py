@@ -15,18 +15,22 @@ class ApiError(Exception):
         message: what is wrong, where, and what to do.
         param: the field of the body that is wrong, such as `tools[0].function.name`; None if no field is.
         code: a word for programs.
+        limit: the field of `Limits` that was reached; "": none.
         kind: the `type` of OpenAI's errors.
     """
 
-    def __init__(self, status: int, message: str, param: str | None = None, code: str | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, param: str | None = None, code: str | None = None, limit: str = ""
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = _writable(message)
         self.param = param and _writable(param)
         self.code = code
+        self.limit = limit
 
     def __reduce__(self) -> Any:
-        return ApiError, (self.status, self.message, self.param, self.code)
+        return ApiError, (self.status, self.message, self.param, self.code, self.limit)
 
     @property
     def kind(self) -> str:
@@ -58,7 +62,7 @@ def of_grammar(error: EarleymaskError, param: str | None) -> ApiError:
     if isinstance(error, BudgetError):
         return bad(str(error), param, "budget_too_small")
     if isinstance(error, LimitError):
-        return bad(str(error), param, "grammar_too_costly")
+        return ApiError(400, str(error), param, "grammar_too_costly", error.limit)
     code = "invalid_grammar" if isinstance(error, GrammarError) else "cannot_be_enforced"
     return bad(str(error), param, code)
 

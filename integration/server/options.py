@@ -24,7 +24,9 @@ class Options:
         body_bytes: the most bytes of a body.
         request_seconds: the longest time that a request may take.
         limits: bounds on the grammar of a request.
-        is_apart: whether bodies are read, grammars loaded and masks made in a process of their own.
+        is_apart: whether bodies are read, grammars loaded and masks made in two processes of their own.
+        quick_seconds: processor time that a grammar may take to load, and a mask to be made, in the first of these
+            processes; and ten times as much for all masks of an answer. What takes longer goes to the second.
     """
 
     name: str = "model"
@@ -38,3 +40,4 @@ class Options:
     request_seconds: float = 600.0
     limits: Limits = LIMITS
     is_apart: bool = False
+    quick_seconds: float = 0.01

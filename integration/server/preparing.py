@@ -1,7 +1,7 @@
 """All that is done with what strangers send: bodies are read, prompts and grammars made of them, and masks of these.
 
 `Preparer` does it, a body or a mask at a time. `Threads` lets it work in threads of this process, `grammar_process` in
-another process.
+other processes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
@@ -24,7 +25,7 @@ from ...errors import EarleymaskError, LimitError, excluded_mask
 from ...grammar.tools.style import Style
 from ...prepare import prepare
 from ...trie import Vocabulary
-from .constraints import Grammars
+from .constraints import Constraint, Grammars, Tools
 from .conversation import Prompts, shown_tools
 from .errors import ApiError, bad, given_up, of_grammar, ours
 from .fields import check, shown
@@ -39,12 +40,37 @@ MASK_SECONDS, MASK_SECONDS_OF_TOKEN = 2.0, 0.002
 """Processor time that the masks of an answer may take in all: so much, and so much more for each of its tokens. Most
 answers need some milliseconds. `Limits.seconds` bounds a single mask, but an answer has thousands."""
 
+QUICK_MASKS = 10
+"""All masks of an answer may take so many times `Options.quick_seconds` where nothing slow is done."""
+
 READERS: dict[str, Callable[[Any], Request]] = {"chat": read_chat, "responses": read_response}
 
 Mask = npt.NDArray[np.int32]
 """One row of a bitmask."""
 
 log = logging.getLogger("earleymask.server")
+
+
+class Slow(Exception):
+    """A grammar or a mask takes longer than a quick preparer may take. Another one has to begin anew."""
+
+
+class Demand(NamedTuple):
+    """What the answers to a body must be: what their grammar is made of.
+
+    Attributes:
+        tools, answer, reasoning: of `Grammars.matcher`.
+        n: how many answers there are.
+        budget: the tokens within which each of them must end; None: it may be cut.
+        max_param: the field that says how many tokens it may have.
+    """
+
+    tools: Tools
+    answer: Constraint | None
+    reasoning: Reasoning | None
+    n: int
+    budget: int | None
+    max_param: str
 
 
 class Masks(Protocol):
@@ -71,14 +97,14 @@ class Prepared(NamedTuple):
         request: what it asks for.
         prompt: the ids of its prompt.
         reasoning: what stands before its answers; None: nothing that is told from them.
-        masks: `Masks` for each answer, or None for free text; within the preparer, `Matching`.
+        masks: `Masks` for each answer, or None for free text.
         seconds: the time in which its grammar was loaded.
     """
 
     request: Request
     prompt: list[int]
     reasoning: Reasoning | None
-    masks: list[Any]
+    masks: Sequence[Masks | None]
     seconds: float
 
 
@@ -108,6 +134,7 @@ class Preparer:
         options: of the server.
         max_length: the most tokens of a prompt and its answer.
         n_scores: how many scores the model gives for a token. A tokenizer may have ids beyond; None: it has none.
+        is_quick: whether it gives up what takes longer than `Options.quick_seconds`, and raises Slow.
     """
 
     def __init__(
@@ -118,30 +145,64 @@ class Preparer:
         options: Options,
         max_length: int,
         n_scores: int | None = None,
+        is_quick: bool = False,
     ) -> None:
         self.vocabulary = vocabulary
         self.prompts = Prompts(tokenizer)
         self.options = options
+        self.is_quick = is_quick
         self.max_length = max_length
         self.n_scores = vocabulary.size if n_scores is None else min(n_scores, vocabulary.size)
-        self.grammars = Grammars(vocabulary, style, options.limits)
+        limits = options.limits
+        self._answer_seconds = MASK_SECONDS
+        if is_quick:
+            most = options.quick_seconds
+            limits = replace(limits, seconds=min(most, limits.seconds), load_seconds=min(most, limits.load_seconds))
+            self._answer_seconds = min(QUICK_MASKS * most, MASK_SECONDS)
+        self.grammars = Grammars(vocabulary, style, limits)
 
     def warm_up(self) -> None:
         prepare(self.vocabulary, memory=256 << 20)
 
-    def prepared(self, body: bytes, endpoint: str) -> Prepared:
-        """Read a body, its prompt and its grammar. Raises ApiError."""
+    def read(self, body: bytes, endpoint: str) -> tuple[Prepared, Demand | None]:
+        """Read a body, and make its prompt. Return both without masks, and what its answers must be; None: free text.
+
+        Raises ApiError.
+        """
         try:
-            return self._prepared(body, endpoint)
-        except ApiError:
-            raise
+            return self._without_surprise(self._read, body, endpoint)
         except RecursionError:
             raise bad("the body is nested too deeply", None, "invalid_json") from None
+
+    def match(self, demand: Demand, tokens: Sequence[int] = ()) -> list[Matching]:
+        """Return matchings for the answers, which have some tokens already.
+
+        Raises ApiError, and Slow.
+        """
+        return self._without_surprise(self._match, demand, tokens)
+
+    def make(self, matching: Matching, token: int | None, remaining: int | None) -> Mask:
+        """Return what `Matching.make` does.
+
+        Raises ApiError, and Slow.
+        """
+        return self._without_surprise(matching.make, token, remaining)
+
+    def _without_surprise(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Return what a function does. Raises ApiError; Slow if it has met a limit that only a quick preparer has."""
+        try:
+            return work(*given)
+        except ApiError as error:
+            if self.is_quick and error.limit in ("seconds", "load_seconds"):
+                raise Slow from None
+            raise
+        except RecursionError:
+            raise
         except Exception as error:
-            log.exception("a request could not be read")
+            log.exception("a request could not be served")
             raise ours(error) from None
 
-    def _prepared(self, body: bytes, endpoint: str) -> Prepared:
+    def _read(self, body: bytes, endpoint: str) -> tuple[Prepared, Demand | None]:
         request = READERS[endpoint](read_json(body))
         check_model(request.model, self.options.name)
         for token, _ in request.sampling.bias:
@@ -160,25 +221,33 @@ class Preparer:
         marks, is_bound = self.options.reasoning, request.answer is not None or bool(request.tools)
         reasoning = None if marks is None else reasoning_after(text, marks, is_bound)
         left = self.left(request, len(prompt))
-        began = time.perf_counter()
-        matcher = self.grammars.matcher(tools, request.answer, reasoning)
-        if matcher is not None and request.fits:
+        demand = None
+        if is_bound:
+            budget = left if request.fits else None
+            demand = Demand(tools, request.answer, reasoning, request.n, budget, request.max_param)
+        return Prepared(request, prompt, reasoning, [None] * request.n, 0.0), demand
+
+    def _match(self, demand: Demand, tokens: Sequence[int]) -> list[Matching]:
+        matcher = self.grammars.matcher(demand.tools, demand.answer, demand.reasoning)
+        assert matcher is not None
+        if demand.budget is not None and not tokens:
             try:
                 needed = matcher.tokens_to_finish()
             except EarleymaskError as error:
                 raise of_grammar(error, "fit_max_tokens") from None
-            if needed > left:
-                message = f"an answer that the constraint allows may need {needed} tokens, and {left} are allowed"
-                raise bad(message, request.max_param, "budget_too_small")
-        seconds = time.perf_counter() - began
+            if needed > demand.budget:
+                message = (
+                    f"an answer that the constraint allows may need {needed} tokens, and {demand.budget} are allowed"
+                )
+                raise bad(message, demand.max_param, "budget_too_small")
         try:
-            masks = [
-                None if matcher is None else Matching(matcher.fork(), self.vocabulary, self.n_scores)
-                for _ in range(request.n)
-            ]
+            forks = [matcher.fork() for _ in range(demand.n)]
         except EarleymaskError as error:
             raise of_grammar(error, "n") from None
-        return Prepared(request, prompt, reasoning, masks, seconds)
+        found = [Matching(fork, self.vocabulary, self.n_scores, self._answer_seconds) for fork in forks]
+        for matching in found:
+            matching.follow(tokens)
+        return found
 
     def left(self, request: Request, n_prompt: int) -> int:
         """Return how many tokens an answer may have."""
@@ -193,7 +262,7 @@ class Preparer:
 class Matching:
     """The position of one answer in its grammar, and the processor time that its masks have taken."""
 
-    def __init__(self, matcher: Matcher, vocabulary: Vocabulary, n_scores: int) -> None:
+    def __init__(self, matcher: Matcher, vocabulary: Vocabulary, n_scores: int, seconds: float = MASK_SECONDS) -> None:
         self.matcher = matcher
         self.eos_token_ids = frozenset(matcher.eos_token_ids)
         self.is_closed = False
@@ -201,33 +270,44 @@ class Matching:
         within = np.zeros(32 * len(self._row), np.uint8)
         within[:n_scores] = 1
         self._within = np.packbits(within, bitorder="little").view("<i4")  # the ids that have scores
+        self._most = seconds
         self._seconds = 0.0
         self._n_tokens = 0
 
+    def follow(self, tokens: Sequence[int]) -> None:
+        """Accept tokens. Raises ApiError."""
+        for token in tokens:
+            self._within_limits(self._accept, token)
+
     def make(self, token: int | None, remaining: int | None) -> Mask:
         """Accept a token, and make the mask after it; the next call makes it anew. Raises ApiError."""
+        return self._within_limits(self._make, token, remaining)
+
+    def _within_limits(self, work: Callable[..., Any], *given: Any) -> Any:
+        began = time.thread_time()
         try:
-            return self._make(token, remaining)
-        except ApiError:
-            raise
+            found = work(*given)
+            self._seconds += time.thread_time() - began
+            if self._seconds > self._most + MASK_SECONDS_OF_TOKEN * self._n_tokens:
+                message = f"the masks of {self._n_tokens} tokens took {self._seconds:.1f} s; simplify the grammar"
+                raise LimitError(message).at_limit("seconds")
         except EarleymaskError as error:
             raise of_grammar(error, None) from None
-        except Exception as error:
-            log.exception("no mask could be made")
-            raise ours(error) from None
+        return found
+
+    def _accept(self, token: int) -> None:
+        self._n_tokens += 1
+        if not self.matcher.accept(token):
+            raise AssertionError("this is a bug in earleymask: a token of its own mask is not accepted")
+        if self.is_closed:
+            raise given_up()
 
     def _make(self, token: int | None, remaining: int | None) -> Mask:
-        began = time.thread_time()
         if token is not None:
-            self._n_tokens += 1
-            if not self.matcher.accept(token):
-                raise AssertionError("this is a bug in earleymask: a token of its own mask is not accepted")
+            self._accept(token)
         if self.is_closed:
             raise given_up()
         self.matcher.fill_bitmask(self._row, remaining=remaining)
-        self._seconds += time.thread_time() - began
-        if self._seconds > MASK_SECONDS + MASK_SECONDS_OF_TOKEN * self._n_tokens:
-            raise LimitError(f"the masks of {self._n_tokens} tokens took {self._seconds:.1f} s; simplify the grammar")
         if not self._row.any():
             raise EarleymaskError("the model's vocabulary has no token for what the grammar demands here")
         if not (self._row & self._within).any():
@@ -265,8 +345,12 @@ class Threads:
         return self.workers.loaders.submit(self._prepared, body, endpoint)
 
     def _prepared(self, body: bytes, endpoint: str) -> Prepared:
-        found = self.preparer.prepared(body, endpoint)
-        return found._replace(masks=[one and ThreadMasks(one, self.workers.makers) for one in found.masks])
+        found, demand = self.preparer.read(body, endpoint)
+        if demand is None:
+            return found
+        began = time.perf_counter()
+        masks = [ThreadMasks(self.preparer, one, self.workers.makers) for one in self.preparer.match(demand)]
+        return found._replace(masks=masks, seconds=time.perf_counter() - began)
 
     def n_grammars(self) -> int:
         return self.preparer.grammars.pool.stats()["grammars"]
@@ -278,13 +362,14 @@ class Threads:
 class ThreadMasks:
     """The masks of an answer, each made in a thread."""
 
-    def __init__(self, matching: Matching, makers: ThreadPoolExecutor) -> None:
+    def __init__(self, preparer: Preparer, matching: Matching, makers: ThreadPoolExecutor) -> None:
         self.eos_token_ids = matching.eos_token_ids
+        self._preparer = preparer
         self._matching = matching
         self._makers = makers
 
     def after(self, token: int | None, remaining: int | None) -> Future[Mask]:
-        return self._makers.submit(self._matching.make, token, remaining)
+        return self._makers.submit(self._preparer.make, self._matching, token, remaining)
 
     def close(self) -> None:
         self._matching.close()

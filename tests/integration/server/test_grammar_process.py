@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import random
 import signal
 import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from multiprocessing import Pipe
 from types import SimpleNamespace
 from typing import Any
@@ -25,13 +27,17 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 httpx = pytest.importorskip("httpx")
 
-from earleymask.integration.server import grammar_process  # noqa: E402
+from earleymask import Grammar, Matcher, Vocabulary, allocate_bitmask  # noqa: E402
+from earleymask.integration.server import link as link_module  # noqa: E402
+from earleymask.integration.server import preparing  # noqa: E402
 from earleymask.integration.server.app import create_app  # noqa: E402
 from earleymask.integration.server.errors import ApiError  # noqa: E402
 from earleymask.integration.server.fields import MAX_DEPTH  # noqa: E402
-from earleymask.integration.server.grammar_process import Asker, GrammarProcess, Served  # noqa: E402
+from earleymask.integration.server.grammar_process import GrammarProcesses, then  # noqa: E402
+from earleymask.integration.server.link import Asker, unanswered  # noqa: E402
 from earleymask.integration.server.options import Options  # noqa: E402
-from earleymask.integration.server.preparing import Preparer  # noqa: E402
+from earleymask.integration.server.preparing import Preparer, Slow  # noqa: E402
+from earleymask.integration.server.served import Served  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -69,11 +75,12 @@ def stop(link: Any) -> None:
 
 
 class Servers:
-    """Two servers of one model: one that makes grammars in threads, and one that makes them in a process."""
+    """Three servers of one model: one makes grammars in threads, one in two processes, and one in the second of two,
+    because all grammars are slow for it."""
 
-    def __init__(self, threads: str, process: str, app: Any) -> None:
-        self.addresses = threads, process
-        self.link = lambda: app.state.server.preparing._link
+    def __init__(self, addresses: Sequence[str], app: Any) -> None:
+        self.addresses = addresses
+        self.link = lambda: app.state.server.preparing.quick._link
         self.model = app.state.server.engine.decoder.model.model
         self.n_running = lambda: app.state.server.engine.counts()[0]
 
@@ -89,26 +96,30 @@ class Servers:
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     tokenizer = tokenizer_with_template()
-    apps = [create_app(tiny_llama(tokenizer), tokenizer, Options(name="m", slots=4, is_apart=x)) for x in (False, True)]
-    with serving(apps[0]) as threads, serving(apps[1]) as process:
-        yield Servers(threads, process, apps[1])
-    assert apps[1].state.server.preparing._link.process.poll() is not None
+    kinds: list[dict[str, Any]] = [{}, {"is_apart": True}, {"is_apart": True, "quick_seconds": 1e-9}]
+    apps = [create_app(tiny_llama(tokenizer), tokenizer, Options(name="m", slots=4, **kind)) for kind in kinds]
+    with ExitStack() as stack:
+        yield Servers([stack.enter_context(serving(app)) for app in apps], apps[1])
+    for app in apps[1:]:
+        for process in (app.state.server.preparing.quick, app.state.server.preparing.slow):
+            assert process._link.process.poll() is not None
 
 
 @pytest.mark.parametrize("body", BODIES, ids=[json.dumps(body)[:60] for body in BODIES])
 def test_the_same_answers_as_in_threads(servers: Servers, body: dict[str, Any]) -> None:
-    found = [servers.post(body, which) for which in (0, 1)]
-    assert found[0].status_code == found[1].status_code
+    found = [servers.post(body, which) for which in range(3)]
+    assert found[0].status_code == found[1].status_code == found[2].status_code
     if found[0].status_code == 200:
         shown = [each.json() for each in found]
         for one in shown:
             for choice in one["choices"]:
                 for call in choice["message"].get("tool_calls", []):
                     del call["id"]
-        assert shown[0]["choices"] == shown[1]["choices"] and shown[0]["usage"] == shown[1]["usage"]
+        for part in ("choices", "usage"):
+            assert shown[0][part] == shown[1][part] == shown[2][part]
         assert shown[0]["usage"]["completion_tokens"] > 0
     else:
-        assert found[0].json() == found[1].json()
+        assert found[0].json() == found[1].json() == found[2].json()
 
 
 def test_a_process_that_ends(servers: Servers) -> None:
@@ -163,11 +174,11 @@ def test_a_process_that_hangs_while_masks_are_waited_for(
         for _ in range(100):
             assert next(other_lines) != "data: [DONE]"
         assert link.process.poll() is None and not link.is_lost
-        monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
+        monkeypatch.setattr(link_module, "SILENT_SECONDS", 0.5)
         last = [line for line in lines if line][-1]
         assert json.loads(last.removeprefix("data: "))["error"]["code"] == "restarting"
         assert link.process.wait(PATIENCE) == -signal.SIGKILL
-        monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 60)
+        monkeypatch.setattr(link_module, "SILENT_SECONDS", 60)
         for _ in range(100):  # after the end of the process, too
             assert next(other_lines) != "data: [DONE]"
     assert "has answered nothing" in caplog.text
@@ -179,8 +190,6 @@ def test_a_process_that_hangs_while_masks_are_waited_for(
 def test_nothing_is_left_behind() -> None:
     """What the process has of an answer is gone when the server says that the answer has ended."""
     tokenizer = tokenizer_with_template()
-    from earleymask import Vocabulary
-
     preparer = Preparer(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 4096)
     (bodies, their_bodies), (masks, their_masks) = Pipe(), Pipe()
     served = Served(preparer, their_bodies, their_masks)
@@ -190,8 +199,8 @@ def test_nothing_is_left_behind() -> None:
     lost: list[int] = []
     askers = [Asker(pipe, lambda: lost.append(1)) for pipe in (bodies, masks)]
     body = json.dumps({**BODY, "structured_outputs": {"regex": "ab{3}c"}, "n": 3}).encode()
-    fields, matchings, n_grammars = askers[0].ask(body, "chat").result(PATIENCE)
-    assert fields["request"].n == len(matchings) == len(served._matchings) == 3 and n_grammars == 1
+    (prepared, demand, matchings, _), n_grammars = askers[0].ask("prepare", body, "chat").result(PATIENCE)
+    assert prepared.request.n == demand.n == len(matchings) == len(served._matchings) == 3 and n_grammars == 1
     for number, eos in matchings:
         assert eos == {tokenizer.eos_token_id}
         row = askers[1].ask("make", number, None, None).result(PATIENCE)
@@ -206,7 +215,7 @@ def test_nothing_is_left_behind() -> None:
         askers[1].ask("make", matchings[0][0], None, None).result(PATIENCE)
     broken = json.dumps({**BODY, "structured_outputs": {"grammar": "start: item"}}).encode()
     with pytest.raises(ApiError, match="rule `item` is not defined"):
-        askers[0].ask(broken, "chat").result(PATIENCE)
+        askers[0].ask("prepare", broken, "chat").result(PATIENCE)
     for pipe in (their_bodies, their_masks):
         with socket.socket(fileno=os.dup(pipe.fileno())) as end:
             end.shutdown(socket.SHUT_RDWR)  # as if the process had ended: `close` would not wake who reads
@@ -220,6 +229,157 @@ def test_nothing_is_left_behind() -> None:
     served.workers.close()
     for thread in threads:
         thread.join()
+
+
+class Local:
+    """Stands for a process, in threads of this one."""
+
+    n_grammars = 0
+
+    def __init__(self, preparer: Preparer) -> None:
+        (bodies, their_bodies), (masks, their_masks) = Pipe(), Pipe()
+        self.preparer = preparer
+        self.served = Served(preparer, their_bodies, their_masks)
+        self.bodies, self.masks = Asker(bodies, lambda: None), Asker(masks, lambda: None)
+        self._pipes = their_bodies, their_masks
+        self._threads = [threading.Thread(target=read) for read in (self.served.read_bodies, self.served.read_masks)]
+        for thread in self._threads:
+            thread.start()
+
+    def ask(self, *what: Any) -> Any:
+        future = unanswered()
+        then(self.bodies.ask(*what), future, lambda counted: future.set_result((self, counted[0])))
+        return future
+
+    def close(self) -> None:
+        for pipe in self._pipes:
+            with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+                end.shutdown(socket.SHUT_RDWR)  # as if the process had ended: `close` would not wake who reads
+        for asker in (self.bodies, self.masks):
+            asker.thread.join()
+            asker.close()
+        self.served.workers.close()
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.fixture
+def local() -> Iterator[GrammarProcesses]:
+    """Both processes, in threads of this one."""
+    tokenizer = tokenizer_with_template()
+    given = Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 4096
+    made = GrammarProcesses(*given)
+    made.quick, made.slow = Local(Preparer(*given, is_quick=True)), Local(Preparer(*given))  # type: ignore[assignment]
+    yield made
+    made.close()
+
+
+GRAMMAR = 'start: ("[" start "]" | /[a-c]+/)~1..4'
+
+
+@pytest.mark.parametrize("is_accepted", [False, True], ids=["before its token is accepted", "after it"])
+@pytest.mark.parametrize("place", range(6))
+def test_an_answer_that_becomes_slow_goes_on_elsewhere(local: Any, place: int, is_accepted: bool) -> None:
+    """Its masks are those that one matcher makes, wherever it is moved."""
+    quick, slow = local.quick, local.slow
+    make = quick.preparer.make
+
+    def make_until(matching: Any, token: int | None, remaining: int | None) -> Any:
+        if matching._n_tokens + (token is not None) < place:
+            return make(matching, token, remaining)
+        if token is not None and is_accepted:
+            matching.follow([token])
+        raise Slow
+
+    quick.preparer.make = make_until
+    body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}, "n": 2, "fit_max_tokens": True}).encode()
+    found = local.prepare(body, "chat").result(PATIENCE)
+    vocabulary = quick.preparer.vocabulary
+    for seed, masks in enumerate(found.masks):
+        rng = random.Random(seed)
+        matcher = Matcher(Grammar.from_lark(GRAMMAR), vocabulary)
+        assert masks.eos_token_ids == set(matcher.eos_token_ids)
+        row = allocate_bitmask(1, vocabulary)[0]
+        token: int | None = None
+        for left in range(20, 0, -1):
+            matcher.fill_bitmask(row, remaining=left)
+            assert (masks.after(token, left).result(PATIENCE) == row).all()
+            token = rng.choice([one for one in range(vocabulary.size) if row[one // 32] >> one % 32 & 1])
+            if token in masks.eos_token_ids:
+                break
+            assert matcher.accept(token)
+        else:
+            raise AssertionError("the budget is over, and the answer is not complete")
+        masks.close()
+    wait_for(lambda: not quick.served._matchings and not slow.served._matchings)
+
+
+def test_an_answer_that_is_closed_while_it_is_moved(local: Any) -> None:
+    """Nothing is left of it, and the one who waits for its mask is told."""
+    quick, slow = local.quick, local.slow
+
+    def refuse(*_: Any) -> Any:
+        raise Slow
+
+    quick.preparer.make = refuse
+    match, may_go_on = slow.preparer.match, threading.Event()
+
+    def match_later(*given: Any) -> Any:
+        assert may_go_on.wait(PATIENCE)
+        return match(*given)
+
+    slow.preparer.match = match_later
+    body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
+    (masks,) = local.prepare(body, "chat").result(PATIENCE).masks
+    waiting = masks.after(None, None)
+    wait_for(lambda: not quick.served._matchings)  # it is closed there when it is moved
+    masks.close()
+    may_go_on.set()
+    error: Any = waiting.exception(PATIENCE)
+    assert error.code == "given_up"
+    wait_for(lambda: not slow.served._matchings)
+
+
+def test_what_is_refused_elsewhere_is_refused(local: Any) -> None:
+    """What is too much for both processes, a grammar or a mask, ends with the error of the second."""
+    quick, slow = local.quick, local.slow
+
+    def refuse(*_: Any) -> Any:
+        raise Slow
+
+    def fail(*_: Any) -> Any:
+        raise ApiError(400, "too much", None, "grammar_too_costly")
+
+    quick.preparer.make, slow.preparer.make = refuse, fail
+    body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
+    (masks,) = local.prepare(body, "chat").result(PATIENCE).masks
+    error: Any = masks.after(None, None).exception(PATIENCE)
+    assert error.message == "too much"
+    masks.close()
+    wait_for(lambda: not quick.served._matchings and not slow.served._matchings)
+    quick.preparer.match, slow.preparer.match = refuse, fail
+    error = local.prepare(body, "chat").exception(PATIENCE)
+    assert error.message == "too much"
+
+
+def test_a_quick_preparer_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long, and nothing else: what is wrong is refused at once."""
+    tokenizer = tokenizer_with_template()
+    given = Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 4096
+    quick = Preparer(*given, is_quick=True)
+    names = json.dumps([f"{number:07}" * 3 for number in range(30_000)])
+    bodies = [{"choice": json.loads(names)}, {"grammar": "start: item"}, {"regex": "a{5}"}]
+    found = [quick.read(json.dumps({**BODY, "structured_outputs": each}).encode(), "chat")[1] for each in bodies]
+    with pytest.raises(Slow):  # some hundred milliseconds
+        quick.match(found[0])  # type: ignore[arg-type]
+    with pytest.raises(ApiError, match="not defined"):
+        quick.match(found[1])  # type: ignore[arg-type]
+    (matching,) = quick.match(found[2])  # type: ignore[arg-type]
+    assert quick.make(matching, None, None).any()
+    monkeypatch.setattr(matching, "_seconds", 10 * Options().quick_seconds)  # as if its masks had taken so long
+    monkeypatch.setattr(preparing, "MASK_SECONDS_OF_TOKEN", 0.0)
+    with pytest.raises(Slow):
+        quick.make(matching, None, None)
 
 
 def test_what_is_nested_as_deeply_as_may_be_comes_back(servers: Servers) -> None:
@@ -256,15 +416,13 @@ def wait_for(is_so: Any) -> None:
         time.sleep(0.001)
 
 
-def not_started() -> GrammarProcess:
-    from earleymask import Vocabulary
-
+def not_started() -> GrammarProcesses:
     tokenizer = tokenizer_with_template()
-    return GrammarProcess(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 1 << 22)
+    return GrammarProcesses(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 1 << 22)
 
 
 @pytest.fixture
-def process() -> Iterator[GrammarProcess]:
+def process() -> Iterator[GrammarProcesses]:
     """A process that has answered a body."""
     made = not_started()
     made.start()
@@ -275,8 +433,8 @@ def process() -> Iterator[GrammarProcess]:
         made.close()
 
 
-def test_a_process_that_hangs_does_not_delay_the_end(process: GrammarProcess) -> None:
-    link: Any = process._link
+def test_a_process_that_hangs_does_not_delay_the_end(process: GrammarProcesses) -> None:
+    link: Any = process.quick._link
     stop(link)
     long = {**BODY, "messages": [{"role": "user", "content": "h" * 2_000_000}]}  # more than a pipe takes
     waiting = [process.prepare(json.dumps(long).encode(), "chat") for _ in range(3)]
@@ -291,9 +449,9 @@ def test_a_process_that_hangs_does_not_delay_the_end(process: GrammarProcess) ->
     assert (late.status, late.code) == (503, "stopping")
 
 
-def test_a_process_that_hangs_is_ended(process: GrammarProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    link: Any = process._link
-    monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
+def test_a_process_that_hangs_is_ended(process: GrammarProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    link: Any = process.quick._link
+    monkeypatch.setattr(link_module, "SILENT_SECONDS", 0.5)
     time.sleep(1.5)  # one that is asked for nothing is left alone
     assert not link.is_lost
     stop(link)
@@ -301,18 +459,18 @@ def test_a_process_that_hangs_is_ended(process: GrammarProcess, monkeypatch: pyt
     assert (error.status, error.code) == (503, "restarting") and link.is_lost
     monkeypatch.undo()
     assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
-    assert process._link is not link
+    assert process.quick._link is not link
 
 
-def test_a_process_that_hangs_has_made_no_mask(process: GrammarProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_hangs_has_made_no_mask(process: GrammarProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     body = {**BODY, "structured_outputs": {"regex": "[ab]{9}"}, "n": 2}
-    link: Any = process._link
+    link: Any = process.quick._link
     masks = process.prepare(json.dumps(body).encode(), "chat").result(PATIENCE).masks
     assert masks[0].after(None, None).result(PATIENCE).any()
     stop(link)
     waiting = [masks[0].after(ord("a"), None), masks[1].after(None, None), process.prepare(b"{}", "chat")]
     wait_for(lambda: link.bodies.oldest() is not None)  # it is sent to this process, not to the next
-    monkeypatch.setattr(grammar_process, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(link_module, "SILENT_SECONDS", 0.5)
     errors: list[Any] = [one.exception(PATIENCE) for one in waiting]
     assert [(error.status, error.code) for error in errors] == [(503, "restarting")] * 3
     late: Any = masks[1].after(None, None).exception(PATIENCE)  # at once: nothing is asked
@@ -333,8 +491,8 @@ def test_the_end_does_not_wait_for_a_process_that_starts() -> None:
 
     starting = threading.Thread(target=start)
     starting.start()
-    wait_for(lambda: made._link is not None)
-    link: Any = made._link
+    wait_for(lambda: made.quick._link is not None)
+    link: Any = made.quick._link
     stop(link)  # it would never be ready
     made.close()
     starting.join(PATIENCE)
@@ -342,18 +500,18 @@ def test_the_end_does_not_wait_for_a_process_that_starts() -> None:
     assert isinstance(errors[0], RuntimeError) and "has ended with -9" in str(errors[0])
     with pytest.raises(ApiError, match="is stopping"):
         made.start()
-    assert made._link is link  # nothing was started
+    assert made.quick._link is link  # nothing was started
 
 
 def test_the_end_does_not_wait_for_a_process_that_starts_again(
-    process: GrammarProcess, caplog: pytest.LogCaptureFixture
+    process: GrammarProcesses, caplog: pytest.LogCaptureFixture
 ) -> None:
-    link: Any = process._link
+    link: Any = process.quick._link
     link.process.kill()
     wait_for(lambda: link.is_lost)
     waiting = [process.prepare(json.dumps(BODY).encode(), "chat") for _ in range(3)]
-    wait_for(lambda: process._link is not link)
-    again: Any = process._link
+    wait_for(lambda: process.quick._link is not link)
+    again: Any = process.quick._link
     stop(again)
     process.close()
     assert again.process.poll() == -signal.SIGKILL
@@ -363,8 +521,8 @@ def test_the_end_does_not_wait_for_a_process_that_starts_again(
 
 
 @pytest.mark.parametrize("length", [10, 2_000_000], ids=["sent", "half sent"])
-def test_a_process_that_is_killed_in_the_middle_of_a_body(process: GrammarProcess, length: int) -> None:
-    link: Any = process._link
+def test_a_process_that_is_killed_in_the_middle_of_a_body(process: GrammarProcesses, length: int) -> None:
+    link: Any = process.quick._link
     stop(link)  # so that it has not answered
     body = {**BODY, "messages": [{"role": "user", "content": "h" * length}]}
     waiting = [process.prepare(json.dumps(body).encode(), "chat")]
@@ -377,7 +535,7 @@ def test_a_process_that_is_killed_in_the_middle_of_a_body(process: GrammarProces
     second: Any = waiting[1].exception(PATIENCE)
     assert second is None or second.code == "restarting"
     assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
-    assert process._link is not link
+    assert process.quick._link is not link
 
 
 def test_half_an_answer_is_a_lost_process() -> None:
@@ -393,9 +551,9 @@ def test_half_an_answer_is_a_lost_process() -> None:
     asker.close()
 
 
-def test_what_cannot_be_read_ends_the_process(process: GrammarProcess) -> None:
+def test_what_cannot_be_read_ends_the_process(process: GrammarProcesses) -> None:
     for name in ("bodies", "masks"):
-        link: Any = process._link
+        link: Any = process.quick._link
         asker = getattr(link, name)
         waiting = asker.ask("nothing that it knows") if name == "masks" else None
         if waiting is None:
@@ -425,17 +583,17 @@ def test_an_answer_that_cannot_be_read_is_a_lost_process() -> None:
     theirs.close()
 
 
-def test_the_process_is_not_ended_by_a_signal_to_its_group(process: GrammarProcess) -> None:
-    link: Any = process._link
+def test_the_process_is_not_ended_by_a_signal_to_its_group(process: GrammarProcesses) -> None:
+    link: Any = process.quick._link
     os.kill(link.process.pid, signal.SIGTERM)
     assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
-    assert link.process.poll() is None and process._link is link
+    assert link.process.poll() is None and process.quick._link is link
 
 
 def test_arguments_that_cannot_be_sent_leave_no_process() -> None:
-    made = GrammarProcess(lambda: None)
+    made = GrammarProcesses(lambda: None)
     with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
         made.start()
-    link: Any = made._link
+    link: Any = made.quick._link
     assert link.process.poll() is not None
     made.close()

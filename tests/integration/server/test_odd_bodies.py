@@ -182,7 +182,9 @@ def preparers() -> dict[str, Preparer]:
 def status(preparer: Preparer, style: str, endpoint: str, body: dict[str, Any], shown: str) -> int:
     """Return the status with which a body is answered. What is said in it must be what OpenAI's client reads."""
     try:
-        found = preparer.prepared(json.dumps(body).encode(), endpoint)
+        found, demand = preparer.read(json.dumps(body).encode(), endpoint)
+        if demand is not None:
+            preparer.match(demand)
     except ApiError as error:
         refused = error
     except Exception as error:

@@ -374,7 +374,7 @@ def test_what_the_prompt_refuses_names_the_field_of_its_endpoint() -> None:
             messages = text if prompt == "input" else [{"role": "user", "content": text}]
             body = json.dumps({"model": "m", prompt: messages, **others}).encode()
             with pytest.raises(ApiError, match=message) as caught:
-                preparer.prepared(body, endpoint)
+                preparer.read(body, endpoint)
             assert (caught.value.status, caught.value.param, caught.value.code) == (400, param, code)
 
 

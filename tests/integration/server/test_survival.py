@@ -346,7 +346,7 @@ def test_masks_that_take_too_long_in_all(served: Served, monkeypatch: pytest.Mon
     """Each is within its limit, but an answer has thousands."""
     from earleymask.integration.server import preparing
 
-    monkeypatch.setattr(preparing, "MASK_SECONDS", -0.01)  # and two milliseconds for each token
+    monkeypatch.setattr(preparing, "MASK_SECONDS_OF_TOKEN", -10.0)  # two seconds are over with the first token
     found = served.post(SHORT)
     assert found.status_code == 400 and found.json()["error"]["code"] == "grammar_too_costly"
     assert "simplify the grammar" in found.json()["error"]["message"]
