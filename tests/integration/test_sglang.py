@@ -13,6 +13,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import permutations
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -461,12 +462,11 @@ def test_a_row_of_several_ends(sglang: SimpleNamespace, monkeypatch: pytest.Monk
     def noted(*allowed: int) -> Any:
         mask = torch.zeros((1, 2), dtype=torch.int32)
         sglang.request.set_token_filter(mask, allowed, 0)
-        grammar._note_end(mask, 0, mask[0].numpy())
-        return getattr(mask, sglang.request.ENDS, {}).get(0)
+        return grammar._only_ends(mask[0].numpy())
 
     assert noted(0) == (0,) and noted(43) == (43,) and noted(*ends) == ends and noted(0, *ends) == (0, *ends)
     for other in (1, 31, 32, 41, 44):
-        assert noted(other) is None and noted(0, other) is None and noted(*ends, other) is None
+        assert noted(other) == noted(0, other) == noted(*ends, other) == ()
     accept(grammar, [1])
     mask = grammar.allocate_vocab_mask(45, 1, "cpu")
     grammar.fill_vocab_mask(mask, 0)
@@ -626,15 +626,22 @@ def test_a_mask_that_cannot_be_made_ends_its_request(sglang: SimpleNamespace) ->
     assert row(grammar) == SENTINEL, "SGLang would take EOS for the end of a complete text"
 
 
-def test_a_batch_goes_on_without_the_row_that_failed(sglang: SimpleNamespace) -> None:
+@pytest.mark.parametrize("seconds", [60.0, -1.0], ids=["one thread", "several threads after the first row"])
+@pytest.mark.parametrize("order", list(permutations((0, 1, 2))))
+def test_a_batch_goes_on_without_the_row_that_failed(
+    sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, seconds: float, order: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(sglang.request, "SECONDS_ALONE", seconds)
     backend = make_backend(sglang)
-    grammar, other = failed(sglang, backend), backend.dispatch_regex("[ab]")
-    mask = grammar.allocate_vocab_mask(SIZE, 2, "cpu")
-    entries = [sglang.base.GrammarRow(0, grammar), sglang.base.GrammarRow(1, other)]
-    grammar.fill_vocab_mask_batched(entries, mask)
+    grammars = [failed(sglang, backend), backend.dispatch_regex("[ab]"), backend.dispatch_regex("b?")]
+    rows = [SENTINEL, row(grammars[1]), row(grammars[2])]
+    mask = grammars[0].allocate_vocab_mask(SIZE, 4, "cpu")
+    entries = [sglang.base.GrammarRow(1 + at, grammars[which]) for at, which in enumerate(order)]
+    grammars[0].fill_vocab_mask_batched(entries, mask)
     bits = np.unpackbits(mask.numpy().view(np.uint8), bitorder="little", axis=1)
-    assert bits[0].nonzero()[0].tolist() == SENTINEL
-    assert bits[1].nonzero()[0].tolist() == row(other)
+    assert bits[0].all()
+    for at, which in enumerate(order):
+        assert bits[1 + at].nonzero()[0].tolist() == rows[which]
 
 
 def test_a_walk_over_drafts_never_raises(sglang: SimpleNamespace) -> None:
