@@ -152,13 +152,13 @@ class Prompts:
     ) -> tuple[str, list[int]]:
         """Return the text of a prompt and its ids. Raises ApiError if the template refuses the messages, which stand in
         the field `param`."""
+        try:
+            text = self.tokenizer.apply_chat_template(
+                messages, tools=tools or None, tokenize=False, add_generation_prompt=True, **template
+            )
+        except Exception as error:  # templates raise errors of jinja2, and of Python where a field is missing
+            raise ApiError(400, f"the chat template refuses the messages: {error}", param) from None
         with self._lock:
-            try:
-                text = self.tokenizer.apply_chat_template(
-                    messages, tools=tools or None, tokenize=False, add_generation_prompt=True, **template
-                )
-            except Exception as error:  # templates raise errors of jinja2, and of Python where a field is missing
-                raise ApiError(400, f"the chat template refuses the messages: {error}", param) from None
             ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         if not ids:
             raise bad("the prompt is empty", param)

@@ -5,15 +5,17 @@ process that load grammars, make rules or read bodies: a millisecond for each of
 garbage. So all that strangers can make long is done in other processes, and the process of the model waits for none of
 it.
 
-The first of them is for what is quick. It reads all bodies, and gives up a grammar or a mask that takes longer than
-`Options.quick_seconds`. Such an answer is begun anew in the second process, with the tokens that it has. There, slow
-answers delay one another and nobody else; and the second process gets only what the others leave of the cores.
+The first of them is for what is quick. It gives up a grammar or a mask that takes longer than `Options.quick_seconds`.
+Such an answer begins anew in the second process, with the tokens that it has. Bodies of more than `QUICK_BYTES` go
+there at once. There, slow requests delay the masks of one another, and those of no others; and the second process gets
+only what other programs leave of the cores.
 
 If a process ends by itself, the answers that it had end with status 503, and what is asked next starts it anew.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
@@ -24,7 +26,13 @@ from .errors import ApiError, given_up, ours, stopping
 from .link import Link, unanswered
 from .preparing import Demand, Mask, Prepared
 
+QUICK_BYTES = 1 << 15
+"""Bytes of the longest body that the quick process reads. To read 32 KiB takes a few milliseconds, or some dozens if
+they are all tools or digits."""
+
 log = logging.getLogger("earleymask.server")
+
+_moves = itertools.count()
 
 
 def then(asked: Future[Any], future: Future[Any], use: Callable[..., None]) -> None:
@@ -36,7 +44,7 @@ def then(asked: Future[Any], future: Future[Any], use: Callable[..., None]) -> N
         except ApiError as error:
             future.set_exception(error)
         except Exception as error:
-            log.exception("the process of the grammars answers what cannot be read")
+            log.exception("what a process of the grammars answers cannot be used")
             future.set_exception(ours(error))
 
     asked.add_done_callback(done)
@@ -56,6 +64,7 @@ class GrammarProcess:
     def __init__(self, arguments: tuple[Any, ...], is_quick: bool) -> None:
         self._arguments = arguments
         self._is_quick = is_quick
+        self._name = "quick" if is_quick else "slow"
         self._link: Link | None = None
         self._lock = threading.Lock()  # of the two that `close` reads
         self._is_closed = False
@@ -84,13 +93,19 @@ class GrammarProcess:
             future.set_exception(stopping())
         return future
 
+    def tell(self, *what: Any) -> None:
+        """Send something short to which nothing comes back, if the process is there."""
+        link = self._link
+        if link is not None and not link.is_lost:
+            link.masks.tell(*what)
+
     def _send(self, future: Future[tuple[Link, Any]], what: tuple[Any, ...]) -> None:
         try:
             if self._is_closed:
                 raise stopping()
             link = self._link
             if link is None or link.is_lost:
-                log.error("a process of the grammars has ended; it is started again")
+                log.error("the %s process of the grammars has ended; it is started again", self._name)
                 if link is not None:
                     link.close()
                 link = self._started()
@@ -106,7 +121,7 @@ class GrammarProcess:
             if self._is_closed:  # while the process started again
                 future.set_exception(stopping())
             else:
-                log.exception("a process of the grammars cannot be reached")
+                log.exception("the %s process of the grammars cannot be reached", self._name)
                 future.set_exception(ours(error))
 
     def close(self) -> None:
@@ -156,9 +171,9 @@ class GrammarProcesses:
             if demand is None:
                 future.set_result(prepared)
             elif shown is not None:
-                finish(prepared, demand, seconds, link, shown, self.slow)
+                finish(prepared, demand, seconds, link, shown, self.slow if is_quick else None)
             else:
-                then(self.slow.ask("match", demand, ()), future, lambda again: begun(prepared, demand, seconds, again))
+                then(self.slow.ask("match", demand), future, lambda again: begun(prepared, demand, seconds, again))
 
         def begun(prepared: Prepared, demand: Demand, seconds: float, asked: tuple[Link, Any]) -> None:
             link, (shown, more_seconds) = asked
@@ -170,7 +185,8 @@ class GrammarProcesses:
             masks = [ProcessMasks(demand, link, number, ends, slow) for number, ends in shown]
             future.set_result(prepared._replace(masks=masks, seconds=seconds))
 
-        then(self.quick.ask("prepare", body, endpoint), future, answered)
+        is_quick = len(body) <= QUICK_BYTES
+        then((self.quick if is_quick else self.slow).ask("prepare", body, endpoint), future, answered)
         return future
 
     def n_grammars(self) -> int:
@@ -188,7 +204,7 @@ class ProcessMasks:
         demand: that of its request.
         link: the link to the process.
         number: what it is called there.
-        slow: the process in which the answer is begun anew if it is slow; None: the other one is it.
+        slow: the process in which the answer begins anew if it is slow; None: it is there already.
     """
 
     def __init__(
@@ -202,6 +218,7 @@ class ProcessMasks:
         self._tokens: list[int] = []
         self._lock = threading.Lock()  # of where it is, and whether it is closed
         self._is_closed = False
+        self._moving: tuple[GrammarProcess, int] | None = None  # where to, and the number of the move
 
     def after(self, token: int | None, remaining: int | None) -> Future[Mask]:
         if self._slow is None:
@@ -224,24 +241,36 @@ class ProcessMasks:
         """Go to the other process, with the tokens. Nothing else is asked for meanwhile."""
         assert self._slow is not None
         slow, self._slow = self._slow, None
+        demand, tokens = self._demand._replace(n=1), self._tokens
+        self._tokens = []
+        move = next(_moves)
+        with self._lock:
+            if self._is_closed:
+                raise given_up()
+            self._moving = slow, move
         self._link.masks.tell("close", self._number)
 
         def begun(asked: tuple[Link, Any]) -> None:
             link, (((number, _),), _) = asked
             with self._lock:
                 self._link, self._number = link, number
+                self._moving = None
                 is_closed = self._is_closed
             if is_closed:
                 link.masks.tell("close", number)
                 raise given_up()
             then(link.masks.ask("make", number, None, remaining), future, future.set_result)
 
-        then(slow.ask("match", self._demand._replace(n=1), self._tokens), future, begun)
+        then(slow.ask("move", demand, tokens, move), future, begun)
 
     def close(self) -> None:
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
-            link, number = self._link, self._number
-        link.masks.tell("close", number)
+            link, number, moving = self._link, self._number, self._moving
+        if moving is None:
+            link.masks.tell("close", number)
+        else:
+            slow, move = moving
+            slow.tell("drop", move)

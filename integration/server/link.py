@@ -2,7 +2,7 @@
 
 Two pipes lead to the process. Bodies and what becomes of them go through one, masks through the other, so that a long
 body does not delay them. A message is a number and what is to be done; the answer has the same number. The process ends
-when its pipes are closed. One that is silent for `SILENT_SECONDS` while it is asked for something hangs, and is ended.
+when its pipes are closed. One that is silent for too long while it is asked for something hangs, and is ended.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ SECONDS_TO_START = 300
 """Seconds that the process may take until it is ready. After them it is ended."""
 
 SILENT_SECONDS = 60.0
-"""Seconds for which the process may answer nothing while it is asked for something. Limits allow a body or a mask some
-seconds; many bodies wait for one another, but then some are answered."""
+"""Seconds for which the quick process may answer nothing while it is asked for something: what it does takes some
+milliseconds, or for a body some seconds."""
+
+PATIENCE_WITH_SLOW = 10
+"""The slow process may be silent for so many times as long: it may have a tenth of a core, which its threads share."""
 
 log = logging.getLogger("earleymask.server")
 
@@ -124,7 +127,7 @@ def _lost() -> ApiError:
 
 
 class Link:
-    """A process and the pipes to it. It is to be started, and to be closed also if that fails.
+    """A process and the pipes to it. Call `start`, then `close`, even if `start` raises.
 
     Attributes:
         process: ends when the pipes are closed.
@@ -143,6 +146,7 @@ class Link:
         path = [each for each in entries if isinstance(each, str)]
         code = f"import sys; sys.path[:] = {path!r}; from {served.__name__} import main; main(*{numbers!r})"
         self.is_lost = True
+        self._is_quick = True
         self._askers: list[Asker] = []
         self._ended = threading.Event()
         self._lock = threading.RLock()  # of the pipes and their readers: `close` may be called during `start`
@@ -156,6 +160,7 @@ class Link:
 
         Raises RuntimeError if it ends, or takes more than `SECONDS_TO_START`.
         """
+        self._is_quick = is_quick
         with self._lock:
             timer = threading.Timer(SECONDS_TO_START, self.end)
             timer.daemon = True
@@ -179,10 +184,15 @@ class Link:
     def _watch(self) -> None:
         """End the process if it hangs."""
         while not self._ended.wait(min(SILENT_SECONDS / 4, 1)):
+            most = SILENT_SECONDS if self._is_quick else SILENT_SECONDS * PATIENCE_WITH_SLOW
             asked = [found for asker in self._askers if (found := asker.oldest()) is not None]
-            if asked and time.monotonic() - max(min(asked), *(asker.heard for asker in self._askers)) > SILENT_SECONDS:
-                log.error("the process of the grammars has answered nothing for %g s; it is ended", SILENT_SECONDS)
+            if asked and time.monotonic() - max(min(asked), *(asker.heard for asker in self._askers)) > most:
+                log.error("the %s process of the grammars has answered nothing for %g s; it is ended", self.name, most)
                 self.end()
+
+    @property
+    def name(self) -> str:
+        return "quick" if self._is_quick else "slow"
 
     def end(self) -> None:
         """End the process at once. What waits for it ends with an error."""

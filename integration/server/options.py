@@ -25,8 +25,12 @@ class Options:
         request_seconds: the longest time that a request may take.
         limits: bounds on the grammar of a request.
         is_apart: whether bodies are read, grammars loaded and masks made in two processes of their own.
-        quick_seconds: processor time that a grammar may take to load, and a mask to be made, in the first of these
-            processes; and ten times as much for all masks of an answer. What takes longer goes to the second.
+        quick_seconds: in the first of these processes, the processor time that a grammar may take until it has made its
+            first mask, and that any other mask may take; all masks of an answer together may take ten times as much,
+            and two milliseconds more for each token. What takes longer goes to the second. It has no effect unless
+            `is_apart`.
+
+    Raises ValueError if `quick_seconds` is not positive.
     """
 
     name: str = "model"
@@ -41,3 +45,7 @@ class Options:
     limits: Limits = LIMITS
     is_apart: bool = False
     quick_seconds: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not self.quick_seconds > 0:
+            raise ValueError(f"quick_seconds must be more than 0, got {self.quick_seconds}")

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from ...bitmask import allocate_bitmask
 from ...earley import Matcher
+from ...earley._meter import Within
 from ...errors import EarleymaskError, LimitError, excluded_mask
 from ...grammar.tools.style import Style
 from ...prepare import prepare
@@ -41,7 +42,11 @@ MASK_SECONDS, MASK_SECONDS_OF_TOKEN = 2.0, 0.002
 answers need some milliseconds. `Limits.seconds` bounds a single mask, but an answer has thousands."""
 
 QUICK_MASKS = 10
-"""All masks of an answer may take so many times `Options.quick_seconds` where nothing slow is done."""
+"""In the quick process, all masks of an answer may take so many times `Options.quick_seconds`. Then the answer moves to
+the slow one."""
+
+MOST_SLOW = 1024
+"""How many grammars a quick preparer knows to be slow, before it forgets them all."""
 
 READERS: dict[str, Callable[[Any], Request]] = {"chat": read_chat, "responses": read_response}
 
@@ -154,10 +159,13 @@ class Preparer:
         self.max_length = max_length
         self.n_scores = vocabulary.size if n_scores is None else min(n_scores, vocabulary.size)
         limits = options.limits
+        self._match_seconds = limits.load_seconds + limits.seconds  # the grammar and its first mask
         self._answer_seconds = MASK_SECONDS
+        self._slow: set[int] = set()  # the hashes of demands whose grammars are slow
         if is_quick:
             most = options.quick_seconds
             limits = replace(limits, seconds=min(most, limits.seconds), load_seconds=min(most, limits.load_seconds))
+            self._match_seconds = min(most, self._match_seconds)
             self._answer_seconds = min(QUICK_MASKS * most, MASK_SECONDS)
         self.grammars = Grammars(vocabulary, style, limits)
 
@@ -170,36 +178,60 @@ class Preparer:
         Raises ApiError.
         """
         try:
-            return self._without_surprise(self._read, body, endpoint)
+            return self._read(body, endpoint)
+        except ApiError:
+            raise
         except RecursionError:
             raise bad("the body is nested too deeply", None, "invalid_json") from None
+        except Exception as error:
+            log.exception("a request could not be read")
+            raise ours(error) from None
 
     def match(self, demand: Demand, tokens: Sequence[int] = ()) -> list[Matching]:
         """Return matchings for the answers, which have some tokens already.
 
         Raises ApiError, and Slow.
         """
-        return self._without_surprise(self._match, demand, tokens)
+        key = hash((demand.tools, demand.answer, demand.reasoning))
+        if key in self._slow:
+            raise Slow
+        try:
+            with Within(self._match_seconds):  # a grammar of several parts may take as long as one
+                found: list[Matching] = self._work(self._match, demand, not tokens)
+        except Slow:
+            if len(self._slow) >= MOST_SLOW:
+                self._slow.clear()
+            self._slow.add(key)
+            raise
+        for matching in found:
+            self._work(matching.follow, tokens)
+        return found
 
     def make(self, matching: Matching, token: int | None, remaining: int | None) -> Mask:
         """Return what `Matching.make` does.
 
         Raises ApiError, and Slow.
         """
-        return self._without_surprise(matching.make, token, remaining)
+        return self._work(matching.make, token, remaining)
 
-    def _without_surprise(self, work: Callable[..., Any], *given: Any) -> Any:
-        """Return what a function does. Raises ApiError; Slow if it has met a limit that only a quick preparer has."""
+    def _work(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Return what a function does. Raises ApiError.
+
+        A quick preparer raises Slow in its place if a limit of time has been met. It does so, too, if most of the time
+        is over: some errors say less if no time is left to find out more.
+        """
+        began = time.thread_time()
         try:
             return work(*given)
         except ApiError as error:
-            if self.is_quick and error.limit in ("seconds", "load_seconds"):
+            is_late = time.thread_time() - began > self.options.quick_seconds / 2
+            if self.is_quick and (is_late or error.limit in ("seconds", "load_seconds")):
                 raise Slow from None
             raise
         except RecursionError:
-            raise
+            raise bad("the constraint is nested too deeply", None, "grammar_too_costly") from None
         except Exception as error:
-            log.exception("a request could not be served")
+            log.exception("a constraint could not be followed")
             raise ours(error) from None
 
     def _read(self, body: bytes, endpoint: str) -> tuple[Prepared, Demand | None]:
@@ -227,10 +259,10 @@ class Preparer:
             demand = Demand(tools, request.answer, reasoning, request.n, budget, request.max_param)
         return Prepared(request, prompt, reasoning, [None] * request.n, 0.0), demand
 
-    def _match(self, demand: Demand, tokens: Sequence[int]) -> list[Matching]:
+    def _match(self, demand: Demand, is_new: bool) -> list[Matching]:
         matcher = self.grammars.matcher(demand.tools, demand.answer, demand.reasoning)
         assert matcher is not None
-        if demand.budget is not None and not tokens:
+        if demand.budget is not None and is_new:
             try:
                 needed = matcher.tokens_to_finish()
             except EarleymaskError as error:
@@ -244,10 +276,7 @@ class Preparer:
             forks = [matcher.fork() for _ in range(demand.n)]
         except EarleymaskError as error:
             raise of_grammar(error, "n") from None
-        found = [Matching(fork, self.vocabulary, self.n_scores, self._answer_seconds) for fork in forks]
-        for matching in found:
-            matching.follow(tokens)
-        return found
+        return [Matching(fork, self.vocabulary, self.n_scores, self._answer_seconds) for fork in forks]
 
     def left(self, request: Request, n_prompt: int) -> int:
         """Return how many tokens an answer may have."""

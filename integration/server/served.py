@@ -23,8 +23,7 @@ SWITCH_SECONDS = 0.0005
 some microseconds must not wait for one that loads a grammar. Python's default is 5 ms."""
 
 NICENESS = 10
-"""By how much less the cores are for the process of slow grammars: a tenth of what another program gets of a core that
-both want."""
+"""That of the slow process: it gets about a tenth of a core that another program wants, too."""
 
 FULL_COLLECTION = 1000
 """Collections of the middle generation after which all objects are visited. Most of a grammar is freed without."""
@@ -40,11 +39,11 @@ def main(*numbers: int) -> None:
     level, arguments, is_quick = bodies.recv()
     sys.setswitchinterval(SWITCH_SECONDS)
     logging.basicConfig(level=level, format="%(levelname)s: %(message)s")
+    preparer = Preparer(*arguments, is_quick=is_quick)  # type: ignore[misc]
+    preparer.warm_up()
     if not is_quick:
         with suppress(OSError):
             os.nice(NICENESS)
-    preparer = Preparer(*arguments, is_quick=is_quick)  # type: ignore[misc]
-    preparer.warm_up()
     first, second, _ = gc.get_threshold()
     gc.set_threshold(first, second, FULL_COLLECTION)
     gc.collect()
@@ -75,6 +74,7 @@ class Served:
         self._locks = {id(bodies): threading.Lock(), id(masks): threading.Lock()}
         self._matchings: dict[int, Matching] = {}
         self._numbers = itertools.count()
+        self._dropped: set[int] = set()  # answers that were to be moved here, and were closed before
 
     def read_bodies(self) -> None:
         while True:
@@ -82,8 +82,12 @@ class Served:
                 number, what, *given = self._bodies.recv()
             except (EOFError, OSError):
                 return
-            work = {"prepare": self._prepared, "match": self._matched}[what]
-            self.workers.loaders.submit(self._answer, self._bodies, number, self._counted, work, *given)
+            work, workers = {
+                "prepare": (self._prepared, self.workers.loaders),
+                "match": (self._matched, self.workers.loaders),
+                "move": (self._moved, self.workers.makers),  # it has a slot, so it does not wait for new requests
+            }[what]
+            workers.submit(self._answer, self._bodies, number, self._counted, work, *given)
 
     def read_masks(self) -> None:
         while True:
@@ -92,11 +96,16 @@ class Served:
             except (EOFError, OSError):
                 return
             if what == "close":
-                matching = self._matchings.pop(which, None)
-                if matching is not None:
-                    matching.close()
+                self._close(which)
+            elif what == "drop":
+                self._dropped.add(which)
             else:
                 self.workers.makers.submit(self._answer, self._masks, number, self._made, which, *given)
+
+    def _close(self, which: int) -> None:
+        matching = self._matchings.pop(which, None)
+        if matching is not None:
+            matching.close()
 
     def _counted(self, work: Callable[..., Any], *given: Any) -> tuple[Any, int]:
         """Return what a function does, and how many grammars are remembered."""
@@ -105,9 +114,20 @@ class Served:
     def _prepared(self, body: bytes, endpoint: str) -> Any:
         """Return what `Preparer.read` does, and what `_matched` does."""
         found, demand = self.preparer.read(body, endpoint)
-        return found, demand, *(([], 0.0) if demand is None else self._matched(demand, ()))
+        return found, demand, *(([], 0.0) if demand is None else self._matched(demand))
 
-    def _matched(self, demand: Demand, tokens: Sequence[int]) -> tuple[list[tuple[int, frozenset[int]]] | None, float]:
+    def _moved(self, demand: Demand, tokens: Sequence[int], move: int) -> Any:
+        """Return what `_matched` does, for an answer that another process has begun. `move` is a number for `drop`."""
+        try:
+            if move in self._dropped:
+                raise given_up()
+            return self._matched(demand, tokens)
+        finally:
+            self._dropped.discard(move)
+
+    def _matched(
+        self, demand: Demand, tokens: Sequence[int] = ()
+    ) -> tuple[list[tuple[int, frozenset[int]]] | None, float]:
         """Return the number and the EOS tokens of each matching, None if that takes too long here, and the seconds that
         it took."""
         began = time.perf_counter()

@@ -72,20 +72,20 @@ class Honest:
         pattern = f"{LETTERS}{self._number}"
         constraint = {"structured_outputs": {"regex": pattern}} if is_bound else {"logit_bias": self.bias}
         try:
-            text, finish = await self._stream(constraint, self.bound if is_bound else self.free)
+            kind, waits = ("grammar", self.bound) if is_bound else ("free text", self.free)
+            text, finish = await self._stream(constraint, kind, waits)
         except Exception as error:
             self.wrong.append(f"an honest request: {type(error).__name__}: {str(error)[:300]}")
             return
         if is_bound and not (finish == "stop" and re.fullmatch(pattern, text)):
             self.wrong.append(f"an honest answer, {finish}: {text[:300]!r}")
 
-    async def _stream(self, constraint: dict[str, Any], waits: Waits) -> tuple[str, str]:
-        """Stream one answer. Return its text, and why it ended."""
+    async def _stream(self, constraint: dict[str, Any], kind: str, waits: Waits) -> tuple[str, str]:
+        """Stream one answer. Return its text, and why it ended. A header says the kind."""
         body = {"model": NAME, "messages": MESSAGES, "max_tokens": TOKENS, "stream": True, **constraint}
         data = json.dumps(body).encode()
-        head = (
-            f"POST /v1/chat/completions HTTP/1.1\r\nhost: {self.address.netloc}\r\ncontent-type: application/json\r\n"
-        )
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {self.address.netloc}\r\nx-kind: {kind}\r\n"
+        head += "content-type: application/json\r\n"
         reader, writer = await asyncio.open_connection(self.address.hostname, self.address.port)
         text, finish, before = "", "", None
         try:

@@ -1,4 +1,4 @@
-"""Many requests against `earleymask serve`, as a program of its own, with OpenAI's client.
+"""Many requests against `earleymask serve` (by `timed`), as a program of its own, with OpenAI's client.
 
     python -m tests.integration.server.campaign --requests 1000 --at-once 8 --seed 1
 
@@ -11,18 +11,21 @@ The last part is a siege: honest clients stream free text and answers of small g
 others send nothing but hostile grammars. It shows
 
 - what the honest clients saw: the time to their first token, and from each token to the next;
-- what the server says: how many steps took how long beyond the passes of the model, how many passes took how long, and
-  how many steps, passes included, took how long but for the time in which other programs had the cores (`timed`).
+- what the server says: how many steps took how long beyond the passes of the model, how many passes took how long, how
+  many steps, passes included, took how long but for the time in which other programs had the cores, and how many first
+  tokens took how long but for the passes until their prompts had been read (`timed`).
 
-This part alone, five times; it fails if free text, or a step beyond its passes, was ever delayed by more than 50 ms:
+This part alone, five times:
 
     python -m tests.integration.server.campaign --requests 0 --siege 30 --attackers 2 --repeat 5 --most 0.05
 
-It also fails if it has measured nothing. `--most` cannot be had with `--deepseek`, whose tokens may be parts of
-characters: free text waits several passes for those that complete them.
+It fails if anybody was ever delayed by more than 50 ms: a step beyond its passes, a first token beyond the passes until
+its prompt had been read, or a client from a token to the next, with the pass in between. It also fails if it has
+measured nothing. `--most` cannot be had with `--deepseek`, whose tokens may be parts of characters: free text waits
+several passes for those that complete them.
 
-All but the last of these times mean something only on cores that nothing else uses: one each for the model, the honest
-clients and each attacker, and one for the attackers' own program.
+These times mean something only on cores that nothing else uses: one each for the model, the honest clients and each
+attacker, and one for the attackers' own program. With fewer, they have what is waited for a core, too.
 """
 
 from __future__ import annotations
@@ -39,10 +42,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
+from integration.server.timed import FIRST, KINDS, STEP, waited
 
 from earleymask import Vocabulary
 from support.honest_clients import Honest, Waits, summary
@@ -54,9 +57,6 @@ SHOWN = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 
 OVERHEAD = "earleymask_step_overhead_seconds"
 """The histogram of the times of steps beyond their passes."""
-TIMED = "earleymask_step_without_cores_seconds"
-"""The histogram that `timed` adds."""
-SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
 def histogram(address: str, name: str) -> dict[float, int]:
@@ -84,21 +84,27 @@ def show_times(address: str, before: dict[str, dict[float, int]], what: str) -> 
             print(f"  {name}: {counts[0.0]}, of which longer than {', '.join(shown)}", flush=True)
 
 
-def lateness(who: str, steps: dict[float, int], free: Waits, most: float) -> list[str]:
-    """Return what is wrong if nothing may take longer than `most` seconds, one of `SHOWN`: neither a step beyond its
-    passes nor a wait for free text. `steps` is from `longer`. To have measured nothing is wrong, too."""
+def lateness(who: str, served: dict[str, dict[float, int]], waits: dict[str, Waits], most: float) -> list[str]:
+    """Return what is wrong if nothing may take longer than `most` seconds, one of `SHOWN`. To have measured nothing is
+    wrong, too.
+
+    Args:
+        served: from `longer`: histograms of the server, none of whose times may be longer.
+        waits: what clients of each kind have waited for; none may have waited longer from a token to the next.
+    """
     problems = []
-    if not steps.get(0.0):
-        problems.append(f"{who}: the server shows no new step in {OVERHEAD}")
-    elif steps[most]:
-        problems.append(f"{who}: {steps[most]} steps took more than {most:g} s beyond their passes")
-    waits = free.first + free.gaps
-    late = [wait for wait in waits if wait > most]
-    if not waits:
-        problems.append(f"{who}: no free text was measured")
-    elif late:
-        worst = f"{max(late):.3f} s at worst"
-        problems.append(f"{who}: free text was late by more than {most:g} s {len(late)} times, {worst}")
+    for name, counts in served.items():
+        if not counts.get(0.0):
+            problems.append(f"{who}: the server shows no new time in {name}")
+        elif counts[most]:
+            problems.append(f"{who}: {counts[most]} times in {name} are longer than {most:g} s")
+    for kind, each in waits.items():
+        late = [wait for wait in each.gaps if wait > most]
+        if not each.gaps:
+            problems.append(f"{who}: no token after another was measured, {kind}")
+        elif late:
+            worst = f"{max(late):.3f} s at worst"
+            problems.append(f"{who}: {kind} was late by more than {most:g} s {len(late)} times, {worst}")
     return problems
 
 
@@ -107,11 +113,6 @@ def bias() -> dict[str, float]:
     vocabulary = Vocabulary.from_transformers(tokenizer_with_template())
     others = [token for token in range(vocabulary.size) if not (vocabulary.token_bytes(token) or b"").isascii()]
     return {str(token): -100.0 for token in others}
-
-
-def waited() -> float:
-    """Return the seconds for which this thread has waited for a core; 0 where that is not known."""
-    return int(SCHEDSTAT.read_text().split()[1]) / 1e9 if SCHEDSTAT.exists() else 0.0
 
 
 @contextmanager
@@ -150,19 +151,22 @@ def besiege(
     bounds = "median, ms | 99 % | 99.9 % | longest"
     print(f"  | honest clients, {attackers} attackers | times | {bounds} | > {most * 1000:g} ms |")
     print("  | --- | --: | --: | --: | --: | --: | --: |")
-    for kind, waits in (("free text", honest.free), ("grammar", honest.bound)):
-        print(f"  | {kind}, first token | {summary(waits.first, most)} |")
-        print(f"  | {kind}, between tokens | {summary(waits.gaps, most)} |")
+    waits = dict(zip(KINDS, (honest.free, honest.bound), strict=True))
+    for kind, each in waits.items():
+        print(f"  | {kind}, first token | {summary(each.first, most)} |")
+        print(f"  | {kind}, between tokens | {summary(each.gaps, most)} |")
     print(f"  the honest clients waited {for_cores:.2f} s for a core", flush=True)
     if not honest.free.gaps and given.free and given.siege:
         problems.append("no honest client has had two tokens")
     if given.most is not None:
-        problems += lateness(who, longer(address, OVERHEAD, before[OVERHEAD]), honest.free, given.most)
+        kinds = [kind for kind, n in zip(KINDS, (given.free, given.bound), strict=True) if n]
+        counts = {name: longer(address, name, before[name]) for name in (OVERHEAD, *[FIRST[kind] for kind in kinds])}
+        problems += lateness(who, counts, {kind: waits[kind] for kind in kinds}, given.most)
     return attacks["counts"], problems
 
 
 @contextmanager
-def served(is_deepseek: bool, is_timed: bool) -> Iterator[tuple[str, int]]:
+def served(is_deepseek: bool) -> Iterator[tuple[str, int]]:
     """Serve a tiny model from a folder, and give the address and the id of the process."""
     tokenizer = deepseek_tokenizer() if is_deepseek else tokenizer_with_template()
     with tempfile.TemporaryDirectory() as folder:
@@ -171,10 +175,9 @@ def served(is_deepseek: bool, is_timed: bool) -> Iterator[tuple[str, int]]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        program = [sys.executable, "-m", *(["tests.integration.server.timed"] if is_timed else ["earleymask", "serve"])]
-        command = [*program, "--model", folder, "--name", NAME, "--port", str(port)]
+        program = [sys.executable, "-m", "tests.integration.server.timed"]
+        command = [*program, "--model", folder, "--name", NAME, "--port", str(port), "--quiet"]
         address = f"http://127.0.0.1:{port}"
-        command += ["--quiet"]
         # The model is so small that more threads would only wait for each other.
         with subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
             try:
@@ -201,18 +204,13 @@ def main() -> int:
     parser.add_argument("--attackers", type=int, default=2, help="clients that send hostile grammars in it")
     parser.add_argument("--free", type=int, default=4, help="honest clients in it that ask for free text")
     parser.add_argument("--bound", type=int, default=2, help="honest clients in it that give a grammar")
-    parser.add_argument(
-        "--most", type=float, choices=SHOWN, metavar="SECONDS", help="fail if free text or a step is late by more"
-    )
+    parser.add_argument("--most", type=float, choices=SHOWN, metavar="SECONDS", help="fail if anybody is late by more")
     parser.add_argument("--repeat", type=int, default=1, help="how often the last part is run")
     given = parser.parse_args()
     if given.deepseek and given.most is not None:
         parser.error("--most cannot be had with --deepseek: a token may wait for those that complete its character")
-    names: tuple[str, ...] = (OVERHEAD, "earleymask_pass_seconds", "earleymask_prefill_seconds")
-    is_timed = SCHEDSTAT.exists()
-    if is_timed:
-        names += (TIMED,)
-    with served(given.deepseek, is_timed) as (address, pid):
+    names = (OVERHEAD, "earleymask_pass_seconds", "earleymask_prefill_seconds", STEP, *FIRST.values())
+    with served(given.deepseek) as (address, pid):
         campaign = Campaign(address, given.seed)
         memory = []
         if given.requests:

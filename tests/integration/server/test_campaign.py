@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -14,8 +15,10 @@ pytest.importorskip("jsonschema")
 httpx = pytest.importorskip("httpx")
 
 from earleymask.integration.server.metrics import Metrics  # noqa: E402
-from integration.server import campaign  # noqa: E402
+from integration.server import campaign, timed  # noqa: E402
 from support.honest_clients import Honest, Waits, summary  # noqa: E402
+from support.openai_requests import NAME  # noqa: E402
+from support.tiny_server import serving, tiny_llama, tokenizer_with_template  # noqa: E402
 
 
 def chunk(text: str, finish: str | None = None) -> str:
@@ -73,18 +76,17 @@ def test_cells_of_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "first", "gaps", "said"),
+    ("steps", "gaps", "said"),
     [
-        ([0.001, 0.05], [0.05], [0.04], []),
-        ([0.001, 0.06, 3.0], [0.05], [0.04], ["2 steps took more than 0.05 s"]),
-        ([0.001], [0.06, 0.01], [0.07], ["late by more than 0.05 s 2 times, 0.070 s at worst"]),
-        ([], [], [], ["no new step", "no free text was measured"]),
+        ([0.001, 0.05], [0.05, 0.04], []),
+        ([0.001, 0.06, 3.0], [0.04], ["2 times in earleymask_step_overhead_seconds are longer than 0.05 s"]),
+        ([0.001], [0.06, 0.01, 0.07], ["free text was late by more than 0.05 s 2 times, 0.070 s at worst"]),
+        ([], [], ["no new time", "no token after another"]),
     ],
 )
-def test_what_is_late(
-    monkeypatch: pytest.MonkeyPatch, steps: list[float], first: list[float], gaps: list[float], said: list[str]
-) -> None:
-    """`--most` looks at the histogram that the server has, from its state before. It passes only what was measured."""
+def test_what_is_late(monkeypatch: pytest.MonkeyPatch, steps: list[float], gaps: list[float], said: list[str]) -> None:
+    """`--most` looks at the histograms that the server has, from their state before. It passes only what was
+    measured."""
     metrics = Metrics()
     monkeypatch.setattr(httpx, "get", lambda address: SimpleNamespace(text=metrics.text()))
     for seconds in (0.001, 0.2):
@@ -92,14 +94,76 @@ def test_what_is_late(
     before = campaign.histogram("", campaign.OVERHEAD)
     for seconds in steps:
         metrics.observe(campaign.OVERHEAD, seconds)
-    problems = campaign.lateness("all", campaign.longer("", campaign.OVERHEAD, before), Waits(first, gaps), 0.05)
+    counts = {campaign.OVERHEAD: campaign.longer("", campaign.OVERHEAD, before)}
+    problems = campaign.lateness("all", counts, {"free text": Waits([1.0], gaps)}, 0.05)
     assert len(problems) == len(said) and all(part in each for part, each in zip(said, problems, strict=True))
 
 
 def test_a_histogram_that_is_not_there_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(httpx, "get", lambda address: SimpleNamespace(text='other_bucket{le="0.05"} 3\n'))
-    (problem,) = campaign.lateness("all", campaign.longer("", campaign.OVERHEAD, {}), Waits([0.01]), 0.05)
+    counts = {campaign.OVERHEAD: campaign.longer("", campaign.OVERHEAD, {})}
+    (problem,) = campaign.lateness("all", counts, {"grammar": Waits([], [0.01])}, 0.05)
     assert campaign.OVERHEAD in problem
+
+
+def test_passes_are_timed() -> None:
+    """What the model has worked, with the part of a pass that is running."""
+    passes = timed.Passes()
+    seen: list[float] = []
+
+    def work(decoder: object, seconds: float) -> str:
+        time.sleep(seconds)
+        seen.append(passes.seconds())
+        return "done"
+
+    assert passes.seconds() == 0
+    began = time.perf_counter()
+    assert passes.time(work)(None, 0.02) == "done"
+    assert 0.02 <= seen[0] <= passes.seconds() <= time.perf_counter() - began
+    total = passes.seconds()
+    assert passes.seconds() == total  # nothing runs
+
+    def fail(decoder: object) -> None:
+        raise ValueError("no scores")
+
+    with pytest.raises(ValueError, match="no scores"):
+        passes.time(fail)(None)
+    before = passes.seconds()
+    assert total < before == passes.seconds()
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["at once", "late"])
+def test_first_tokens_whose_bodies_are_read_late(monkeypatch: pytest.MonkeyPatch, is_late: bool) -> None:
+    """Passes of others in the meantime are no excuse."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from earleymask.integration.server import app, decoder, engine, metrics, preparing
+
+    for where, names in (
+        (app.Run, ("__init__", "delivery")),
+        (decoder.Decoder, ("read", "advance", "drop")),
+        (engine.Engine, ("submit",)),
+    ):
+        for name in names:
+            monkeypatch.setattr(where, name, getattr(where, name))  # so that it is undone
+    monkeypatch.setattr(metrics, "HELP", dict(metrics.HELP))
+    timed.time_first_tokens()
+    read = preparing.Preparer.read
+
+    def read_late(self: object, body: bytes, endpoint: str) -> object:
+        time.sleep(0.5 if is_late else 0.0)
+        return read(self, body, endpoint)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(preparing.Preparer, "read", read_late)
+    tokenizer = tokenizer_with_template()
+    with serving(app.create_app(tiny_llama(tokenizer), tokenizer, app.Options(name=NAME))) as address:
+        honest = Honest(address, campaign.bias())
+        asyncio.run(honest.run(3.0, 3, 1))
+        assert not honest.wrong and min(map(len, (honest.free.first, honest.bound.first))) >= 2
+        for name in timed.FIRST.values():
+            counts = campaign.longer(address, name, {})
+            assert counts[0.0] >= 2
+            assert (counts[0.25] == counts[0.0]) is is_late
 
 
 def test_most_is_refused_where_a_gap_may_be_several_passes(

@@ -1,4 +1,4 @@
-"""Bodies, grammars and masks in a process of their own: the same answers, and a process that ends."""
+"""Bodies, grammars and masks in processes of their own: the same answers, answers that move, processes that end."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from multiprocessing import Pipe
 from types import SimpleNamespace
 from typing import Any
@@ -28,9 +29,10 @@ pytest.importorskip("uvicorn")
 httpx = pytest.importorskip("httpx")
 
 from earleymask import Grammar, Matcher, Vocabulary, allocate_bitmask  # noqa: E402
+from earleymask.integration.server import grammar_process  # noqa: E402
 from earleymask.integration.server import link as link_module  # noqa: E402
-from earleymask.integration.server import preparing  # noqa: E402
 from earleymask.integration.server.app import create_app  # noqa: E402
+from earleymask.integration.server.constraints import LIMITS  # noqa: E402
 from earleymask.integration.server.errors import ApiError  # noqa: E402
 from earleymask.integration.server.fields import MAX_DEPTH  # noqa: E402
 from earleymask.integration.server.grammar_process import GrammarProcesses, then  # noqa: E402
@@ -75,8 +77,8 @@ def stop(link: Any) -> None:
 
 
 class Servers:
-    """Three servers of one model: one makes grammars in threads, one in two processes, and one in the second of two,
-    because all grammars are slow for it."""
+    """Three servers of one model: one makes grammars in threads, one in the first of two processes, and one moves all
+    answers to the second one, at their first masks at the latest."""
 
     def __init__(self, addresses: Sequence[str], app: Any) -> None:
         self.addresses = addresses
@@ -96,7 +98,7 @@ class Servers:
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     tokenizer = tokenizer_with_template()
-    kinds: list[dict[str, Any]] = [{}, {"is_apart": True}, {"is_apart": True, "quick_seconds": 1e-9}]
+    kinds: list[dict[str, Any]] = [{}, *({"is_apart": True, "quick_seconds": seconds} for seconds in (10, 1e-9))]
     apps = [create_app(tiny_llama(tokenizer), tokenizer, Options(name="m", slots=4, **kind)) for kind in kinds]
     with ExitStack() as stack:
         yield Servers([stack.enter_context(serving(app)) for app in apps], apps[1])
@@ -251,6 +253,9 @@ class Local:
         then(self.bodies.ask(*what), future, lambda counted: future.set_result((self, counted[0])))
         return future
 
+    def tell(self, *what: Any) -> None:
+        self.masks.tell(*what)
+
     def close(self) -> None:
         for pipe in self._pipes:
             with socket.socket(fileno=os.dup(pipe.fileno())) as end:
@@ -267,7 +272,7 @@ class Local:
 def local() -> Iterator[GrammarProcesses]:
     """Both processes, in threads of this one."""
     tokenizer = tokenizer_with_template()
-    given = Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 4096
+    given = Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m", quick_seconds=10), 4096
     made = GrammarProcesses(*given)
     made.quick, made.slow = Local(Preparer(*given, is_quick=True)), Local(Preparer(*given))  # type: ignore[assignment]
     yield made
@@ -278,9 +283,9 @@ GRAMMAR = 'start: ("[" start "]" | /[a-c]+/)~1..4'
 
 
 @pytest.mark.parametrize("is_accepted", [False, True], ids=["before its token is accepted", "after it"])
-@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("place", range(-1, 6))
 def test_an_answer_that_becomes_slow_goes_on_elsewhere(local: Any, place: int, is_accepted: bool) -> None:
-    """Its masks are those that one matcher makes, wherever it is moved."""
+    """Its masks are those that one matcher makes, wherever it is moved: before its first mask if `place` is -1."""
     quick, slow = local.quick, local.slow
     make = quick.preparer.make
 
@@ -291,9 +296,15 @@ def test_an_answer_that_becomes_slow_goes_on_elsewhere(local: Any, place: int, i
             matching.follow([token])
         raise Slow
 
+    def refuse(*_: Any) -> Any:
+        raise Slow
+
     quick.preparer.make = make_until
+    if place < 0:
+        quick.preparer.match = refuse
     body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}, "n": 2, "fit_max_tokens": True}).encode()
     found = local.prepare(body, "chat").result(PATIENCE)
+    assert len(quick.served._matchings) == (2 if place >= 0 else 0) == 2 - len(slow.served._matchings)
     vocabulary = quick.preparer.vocabulary
     for seed, masks in enumerate(found.masks):
         rng = random.Random(seed)
@@ -314,30 +325,39 @@ def test_an_answer_that_becomes_slow_goes_on_elsewhere(local: Any, place: int, i
     wait_for(lambda: not quick.served._matchings and not slow.served._matchings)
 
 
-def test_an_answer_that_is_closed_while_it_is_moved(local: Any) -> None:
-    """Nothing is left of it, and the one who waits for its mask is told."""
+@pytest.mark.parametrize("has_begun", [False, True], ids=["before it is there", "while its grammar is loaded"])
+def test_an_answer_that_is_closed_while_it_is_moved(local: Any, has_begun: bool) -> None:
+    """Nothing is left of it, the one who waits for its mask is told, and nothing is loaded in vain."""
     quick, slow = local.quick, local.slow
 
     def refuse(*_: Any) -> Any:
         raise Slow
 
     quick.preparer.make = refuse
-    match, may_go_on = slow.preparer.match, threading.Event()
+    match, moved, may_go_on, loaded = slow.preparer.match, slow.served._moved, threading.Event(), []
 
     def match_later(*given: Any) -> Any:
-        assert may_go_on.wait(PATIENCE)
+        if has_begun:
+            assert may_go_on.wait(PATIENCE)
+        loaded.append(given)
         return match(*given)
 
-    slow.preparer.match = match_later
+    def moved_later(*given: Any) -> Any:
+        if not has_begun:
+            assert may_go_on.wait(PATIENCE)
+        return moved(*given)
+
+    slow.preparer.match, slow.served._moved = match_later, moved_later
     body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
     (masks,) = local.prepare(body, "chat").result(PATIENCE).masks
     waiting = masks.after(None, None)
     wait_for(lambda: not quick.served._matchings)  # it is closed there when it is moved
     masks.close()
+    wait_for(lambda: slow.served._dropped)
     may_go_on.set()
     error: Any = waiting.exception(PATIENCE)
-    assert error.code == "given_up"
-    wait_for(lambda: not slow.served._matchings)
+    assert error.code == "given_up" and len(loaded) == has_begun
+    wait_for(lambda: not slow.served._matchings and not slow.served._dropped)
 
 
 def test_what_is_refused_elsewhere_is_refused(local: Any) -> None:
@@ -363,23 +383,89 @@ def test_what_is_refused_elsewhere_is_refused(local: Any) -> None:
 
 
 def test_a_quick_preparer_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes long, and nothing else: what is wrong is refused at once."""
+    """What takes long, also to be refused; and nothing else."""
     tokenizer = tokenizer_with_template()
-    given = Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 4096
-    quick = Preparer(*given, is_quick=True)
-    names = json.dumps([f"{number:07}" * 3 for number in range(30_000)])
-    bodies = [{"choice": json.loads(names)}, {"grammar": "start: item"}, {"regex": "a{5}"}]
-    found = [quick.read(json.dumps({**BODY, "structured_outputs": each}).encode(), "chat")[1] for each in bodies]
-    with pytest.raises(Slow):  # some hundred milliseconds
-        quick.match(found[0])  # type: ignore[arg-type]
+    vocabulary = Vocabulary.from_transformers(tokenizer)
+    patient, hasty = (
+        Preparer(vocabulary, tokenizer, "hermes", Options(name="m", quick_seconds=seconds), 4096, is_quick=True)
+        for seconds in (10, 1e-9)
+    )
+    good, bad = (
+        patient.read(json.dumps({**BODY, "structured_outputs": each}).encode(), "chat")[1]
+        for each in ({"regex": "a{5}"}, {"grammar": "start: item"})
+    )
+    assert good is not None and bad is not None
+    for demand in (good, bad):
+        with pytest.raises(Slow):
+            hasty.match(demand)
+    monkeypatch.setattr(hasty.grammars, "matcher", None)
+    for demand in (good, bad):
+        with pytest.raises(Slow):  # they are known to be slow, so nothing is loaded
+            hasty.match(demand)
     with pytest.raises(ApiError, match="not defined"):
-        quick.match(found[1])  # type: ignore[arg-type]
-    (matching,) = quick.match(found[2])  # type: ignore[arg-type]
-    assert quick.make(matching, None, None).any()
-    monkeypatch.setattr(matching, "_seconds", 10 * Options().quick_seconds)  # as if its masks had taken so long
-    monkeypatch.setattr(preparing, "MASK_SECONDS_OF_TOKEN", 0.0)
+        patient.match(bad)
+    (matching,) = patient.match(good)
+    assert patient.make(matching, None, None).any()
+    monkeypatch.setattr(matching, "_seconds", 200.0)  # as if its masks had taken so long
     with pytest.raises(Slow):
-        quick.make(matching, None, None)
+        patient.make(matching, None, None)
+
+
+def test_tools_together_take_as_long_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each custom tool has a grammar of its own. All of them are bounded together."""
+    tokenizer = tokenizer_with_template()
+    options = Options(name="m", limits=replace(LIMITS, load_seconds=0.05, seconds=0.05))
+    preparer = Preparer(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", options, 1 << 22)
+    words = [[f"{tool}_{number}_word" for number in range(1000)] for tool in range(60)]
+    tools = [
+        {
+            "type": "custom",
+            "custom": {
+                "name": f"tool_{index}",
+                "format": {
+                    "type": "grammar",
+                    "grammar": {"syntax": "lark", "definition": "start: " + " | ".join(map(json.dumps, some))},
+                },
+            },
+        }
+        for index, some in enumerate(words)
+    ]
+    _, demand = preparer.read(json.dumps({**BODY, "tools": tools}).encode(), "chat")
+    assert demand is not None
+    one = demand.tools._replace(definitions=json.dumps(tools[:1]))
+    (matching,) = preparer.match(demand._replace(tools=one))
+    assert preparer.make(matching, None, None).any()
+    began = time.thread_time()
+    with pytest.raises(ApiError) as caught:
+        preparer.match(demand)
+    assert caught.value.code == "grammar_too_costly" and time.thread_time() - began < 0.5
+
+
+def test_a_slow_process_that_ends() -> None:
+    """It takes the answers that it has with it, and nothing else. The next one that is slow starts it again."""
+    made = not_started(quick_seconds=1e-9)
+    made.start()
+    try:
+        body = json.dumps({**BODY, "structured_outputs": {"regex": "[ab]{9}"}, "n": 2}).encode()
+        masks = made.prepare(body, "chat").result(PATIENCE).masks
+        assert all(one.after(None, None).result(PATIENCE).any() for one in masks)  # they are in the slow process now
+        quick, slow = made.quick._link, made.slow._link
+        assert masks[0]._link is masks[1]._link is slow
+        slow.process.kill()
+        for one in masks:
+            error: Any = one.after(ord("a"), None).exception(PATIENCE)
+            assert (error.status, error.code) == (503, "restarting")
+            one.close()
+        assert made.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt  # free text
+        (again,) = made.prepare(body.replace(b'"n": 2', b'"n": 1'), "chat").result(PATIENCE).masks
+        assert again.after(None, None).result(PATIENCE).any()
+        assert made.quick._link is quick and made.slow._link is not slow
+        long = json.dumps({**BODY, "metadata": {"a": "b" * grammar_process.QUICK_BYTES}}).encode()
+        quick.process.kill()
+        assert made.prepare(long, "chat").result(PATIENCE).prompt  # the slow process reads what is long
+        assert made.quick._link is quick
+    finally:
+        made.close()
 
 
 def test_what_is_nested_as_deeply_as_may_be_comes_back(servers: Servers) -> None:
@@ -416,9 +502,10 @@ def wait_for(is_so: Any) -> None:
         time.sleep(0.001)
 
 
-def not_started() -> GrammarProcesses:
+def not_started(quick_seconds: float = 10) -> GrammarProcesses:
     tokenizer = tokenizer_with_template()
-    return GrammarProcesses(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 1 << 22)
+    options = Options(name="m", quick_seconds=quick_seconds)
+    return GrammarProcesses(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", options, 1 << 22)
 
 
 @pytest.fixture
@@ -433,7 +520,10 @@ def process() -> Iterator[GrammarProcesses]:
         made.close()
 
 
-def test_a_process_that_hangs_does_not_delay_the_end(process: GrammarProcesses) -> None:
+def test_a_process_that_hangs_does_not_delay_the_end(
+    process: GrammarProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grammar_process, "QUICK_BYTES", 1 << 30)
     link: Any = process.quick._link
     stop(link)
     long = {**BODY, "messages": [{"role": "user", "content": "h" * 2_000_000}]}  # more than a pipe takes
@@ -521,7 +611,10 @@ def test_the_end_does_not_wait_for_a_process_that_starts_again(
 
 
 @pytest.mark.parametrize("length", [10, 2_000_000], ids=["sent", "half sent"])
-def test_a_process_that_is_killed_in_the_middle_of_a_body(process: GrammarProcesses, length: int) -> None:
+def test_a_process_that_is_killed_in_the_middle_of_a_body(
+    process: GrammarProcesses, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    monkeypatch.setattr(grammar_process, "QUICK_BYTES", 1 << 30)
     link: Any = process.quick._link
     stop(link)  # so that it has not answered
     body = {**BODY, "messages": [{"role": "user", "content": "h" * length}]}
