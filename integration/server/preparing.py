@@ -45,8 +45,9 @@ QUICK_MASKS = 10
 """In the quick process, all masks of an answer may take so many times `Options.quick_seconds`. Then the answer moves to
 the slow one."""
 
-MOST_SLOW = 1024
-"""How many grammars a quick preparer knows to be slow, before it forgets them all."""
+SLOW_FOR, MOST_SLOW = 60.0, 1024
+"""Seconds for which a quick preparer knows that a grammar is slow, before it tries again; and how many it knows, before
+it forgets them all."""
 
 READERS: dict[str, Callable[[Any], Request]] = {"chat": read_chat, "responses": read_response}
 
@@ -161,7 +162,7 @@ class Preparer:
         limits = options.limits
         self._match_seconds = limits.load_seconds + limits.seconds  # the grammar and its first mask
         self._answer_seconds = MASK_SECONDS
-        self._slow: set[int] = set()  # the hashes of demands whose grammars are slow
+        self._slow: dict[int, float] = {}  # when grammars were too slow, by the hash of what they are made of
         if is_quick:
             most = options.quick_seconds
             limits = replace(limits, seconds=min(most, limits.seconds), load_seconds=min(most, limits.load_seconds))
@@ -193,7 +194,7 @@ class Preparer:
         Raises ApiError, and Slow.
         """
         key = hash((demand.tools, demand.answer, demand.reasoning))
-        if key in self._slow:
+        if key in self._slow and time.monotonic() - self._slow[key] < SLOW_FOR:
             raise Slow
         try:
             with Within(self._match_seconds):  # a grammar of several parts may take as long as one
@@ -201,7 +202,7 @@ class Preparer:
         except Slow:
             if len(self._slow) >= MOST_SLOW:
                 self._slow.clear()
-            self._slow.add(key)
+            self._slow[key] = time.monotonic()
             raise
         for matching in found:
             self._work(matching.follow, tokens)

@@ -29,7 +29,7 @@ pytest.importorskip("uvicorn")
 httpx = pytest.importorskip("httpx")
 
 from earleymask import Grammar, Matcher, Vocabulary, allocate_bitmask  # noqa: E402
-from earleymask.integration.server import grammar_process  # noqa: E402
+from earleymask.integration.server import grammar_process, preparing  # noqa: E402
 from earleymask.integration.server import link as link_module  # noqa: E402
 from earleymask.integration.server.app import create_app  # noqa: E402
 from earleymask.integration.server.constraints import LIMITS  # noqa: E402
@@ -398,10 +398,14 @@ def test_a_quick_preparer_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     for demand in (good, bad):
         with pytest.raises(Slow):
             hasty.match(demand)
-    monkeypatch.setattr(hasty.grammars, "matcher", None)
-    for demand in (good, bad):
-        with pytest.raises(Slow):  # they are known to be slow, so nothing is loaded
-            hasty.match(demand)
+    load, loaded = hasty.grammars.matcher, []
+    monkeypatch.setattr(hasty.grammars, "matcher", lambda *given: (loaded.append(given), load(*given))[1])
+    for seconds, n in ((60.0, 0), (0.0, 2)):  # they are known to be slow, and nothing is loaded; until the time is over
+        monkeypatch.setattr(preparing, "SLOW_FOR", seconds)
+        for demand in (good, bad):
+            with pytest.raises(Slow):
+                hasty.match(demand)
+        assert len(loaded) == n
     with pytest.raises(ApiError, match="not defined"):
         patient.match(bad)
     (matching,) = patient.match(good)
