@@ -7,10 +7,11 @@ it.
 
 The first of them is for what is quick. It gives up a grammar or a mask that takes longer than `Options.quick_seconds`.
 Such an answer begins anew in the second process, with the tokens that it has. Bodies of more than `QUICK_BYTES` go
-there at once. There, slow requests delay the masks of one another, and those of no others; and the second process gets
-only what other programs leave of the cores.
+there at once. There, slow requests and long bodies delay one another, and no others; and the second process gets only
+what other programs leave of the cores.
 
-If a process ends by itself, the answers that it had end with status 503, and what is asked next starts it anew.
+If a process ends by itself, the bodies and answers that it had end with status 503. The next request that needs it
+starts it again.
 """
 
 from __future__ import annotations
@@ -261,7 +262,15 @@ class ProcessMasks:
                 raise given_up()
             then(link.masks.ask("make", number, None, remaining), future, future.set_result)
 
-        then(slow.ask("move", demand, tokens, move), future, begun)
+        moved = slow.ask("move", demand, tokens, move)
+        moved.add_done_callback(self._move_ended)
+        then(moved, future, begun)
+
+    def _move_ended(self, moved: Future[Any]) -> None:
+        """Note that it is in neither process if the other one has failed to begin it."""
+        if moved.exception() is not None:
+            with self._lock:
+                self._moving = None
 
     def close(self) -> None:
         with self._lock:

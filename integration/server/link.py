@@ -30,7 +30,7 @@ SECONDS_TO_START = 300
 
 SILENT_SECONDS = 60.0
 """Seconds for which the quick process may answer nothing while it is asked for something: what it does takes some
-milliseconds, or for a body some seconds."""
+milliseconds."""
 
 PATIENCE_WITH_SLOW = 10
 """The slow process may be silent for so many times as long: it may have a tenth of a core, which its threads share."""
@@ -176,9 +176,9 @@ class Link:
                 raise
             finally:
                 timer.cancel()
-            self.is_lost = self._ended.is_set()
             self._askers = [Asker(each, self.end) for each in self._mine]
             self.bodies, self.masks = self._askers
+            self.is_lost = self._ended.is_set()  # last: from now on other threads use it
             threading.Thread(target=self._watch, name="earleymask-watch", daemon=True).start()
 
     def _watch(self) -> None:

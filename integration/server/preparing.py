@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
+from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -58,7 +59,14 @@ log = logging.getLogger("earleymask.server")
 
 
 class Slow(Exception):
-    """A grammar or a mask takes longer than a quick preparer may take. Another one has to begin anew."""
+    """A grammar or a mask takes longer than a quick preparer may take. Another one has to begin anew.
+
+    Attributes:
+        is_lasting: whether it would take as long the next time.
+    """
+
+    def __init__(self, is_lasting: bool = False) -> None:
+        self.is_lasting = is_lasting
 
 
 class Demand(NamedTuple):
@@ -193,16 +201,17 @@ class Preparer:
 
         Raises ApiError, and Slow.
         """
-        key = hash((demand.tools, demand.answer, demand.reasoning))
-        if key in self._slow and time.monotonic() - self._slow[key] < SLOW_FOR:
-            raise Slow
+        key = hash((demand.tools, demand.answer, demand.reasoning, demand.budget is None))
+        if time.monotonic() - self._slow.get(key, -inf) < SLOW_FOR:
+            raise Slow(is_lasting=True)
         try:
             with Within(self._match_seconds):  # a grammar of several parts may take as long as one
                 found: list[Matching] = self._work(self._match, demand, not tokens)
-        except Slow:
-            if len(self._slow) >= MOST_SLOW:
-                self._slow.clear()
-            self._slow[key] = time.monotonic()
+        except Slow as slow:
+            if slow.is_lasting:
+                if len(self._slow) >= MOST_SLOW:
+                    self._slow.clear()
+                self._slow[key] = time.monotonic()
             raise
         for matching in found:
             self._work(matching.follow, tokens)
@@ -218,7 +227,7 @@ class Preparer:
     def _work(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return what a function does. Raises ApiError.
 
-        A quick preparer raises Slow in its place if a limit of time has been met. It does so, too, if most of the time
+        A quick preparer raises Slow in its place if a limit of time has been met. It does so, too, if half of the time
         is over: some errors say less if no time is left to find out more.
         """
         began = time.thread_time()
@@ -226,8 +235,9 @@ class Preparer:
             return work(*given)
         except ApiError as error:
             is_late = time.thread_time() - began > self.options.quick_seconds / 2
-            if self.is_quick and (is_late or error.limit in ("seconds", "load_seconds")):
-                raise Slow from None
+            is_limit = error.limit in ("seconds", "load_seconds")
+            if self.is_quick and (is_late or is_limit):
+                raise Slow(is_lasting=is_limit) from None
             raise
         except RecursionError:
             raise bad("the constraint is nested too deeply", None, "grammar_too_costly") from None

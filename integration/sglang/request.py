@@ -56,7 +56,7 @@ MOST_CLOSED = 64
 
 ENDS = "earleymask_ends"
 """The attribute of the rows of a batch that says which of them allow EOS tokens alone, and which these are. It is there
-if there are any.
+if there have been any.
 
 It belongs to one Python object. SGLang fills the rows of a tree of drafts by another view of them, and moves them to
 the device itself, so nothing is noted for speculation."""

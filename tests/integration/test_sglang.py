@@ -626,7 +626,7 @@ def test_a_mask_that_cannot_be_made_ends_its_request(sglang: SimpleNamespace) ->
     assert row(grammar) == SENTINEL, "SGLang would take EOS for the end of a complete text"
 
 
-@pytest.mark.parametrize("seconds", [60.0, -1.0], ids=["one thread", "several threads after the first row"])
+@pytest.mark.parametrize("seconds", [60.0, -1.0], ids=["one thread", "together after the first row"])
 @pytest.mark.parametrize("order", list(permutations((0, 1, 2))))
 def test_a_batch_goes_on_without_the_row_that_failed(
     sglang: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, seconds: float, order: tuple[int, ...]

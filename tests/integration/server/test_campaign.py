@@ -158,7 +158,7 @@ def test_first_tokens_whose_bodies_are_read_late(monkeypatch: pytest.MonkeyPatch
     tokenizer = tokenizer_with_template()
     with serving(app.create_app(tiny_llama(tokenizer), tokenizer, app.Options(name=NAME))) as address:
         honest = Honest(address, campaign.bias())
-        asyncio.run(honest.run(3.0, 3, 1))
+        asyncio.run(honest.run(5.0, 3, 1))
         assert not honest.wrong and min(map(len, (honest.free.first, honest.bound.first))) >= 2
         for name in timed.FIRST.values():
             counts = campaign.longer(address, name, {})
