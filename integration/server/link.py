@@ -187,12 +187,9 @@ class Link:
             most = SILENT_SECONDS if self._is_quick else SILENT_SECONDS * PATIENCE_WITH_SLOW
             asked = [found for asker in self._askers if (found := asker.oldest()) is not None]
             if asked and time.monotonic() - max(min(asked), *(asker.heard for asker in self._askers)) > most:
-                log.error("the %s process of the grammars has answered nothing for %g s; it is ended", self.name, most)
+                which = "quick" if self._is_quick else "slow"
+                log.error("the %s process of the grammars has answered nothing for %g s; it is ended", which, most)
                 self.end()
-
-    @property
-    def name(self) -> str:
-        return "quick" if self._is_quick else "slow"
 
     def end(self) -> None:
         """End the process at once. What waits for it ends with an error."""

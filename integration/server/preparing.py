@@ -36,7 +36,8 @@ from .requests import Request, read_chat, read_response
 from .thinking import Reasoning, reasoning_after
 
 LOADERS = 8
-"""Threads that read prompts and load grammars. Each costly grammar keeps one busy for `Limits.load_seconds` at most."""
+"""Threads that read prompts and load grammars. Each costly grammar, with its first mask, keeps one busy for
+`Limits.load_seconds` and `Limits.seconds` at most."""
 
 MASK_SECONDS, MASK_SECONDS_OF_TOKEN = 2.0, 0.002
 """Processor time that the masks of an answer may take in all: so much, and so much more for each of its tokens. Most
@@ -101,7 +102,8 @@ class Masks(Protocol):
         end within `remaining` tokens; None: it may be cut."""
 
     def close(self) -> None:
-        """Say that no mask is needed any more, also of the call that is running."""
+        """Say that no mask is needed any more. A mask that is being made is given up; a grammar that is being loaded
+        once more, because the answer moves to another process, is loaded to its end."""
 
 
 class Prepared(NamedTuple):
