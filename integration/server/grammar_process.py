@@ -1,14 +1,20 @@
-"""Bodies, grammars and masks in two processes of their own.
+"""Bodies, grammars and masks in four processes of their own.
 
 A pass of the model takes the interpreter's lock hundreds of times. Each time it would wait for the threads of its
 process that load grammars, make rules or read bodies: a millisecond for each of them, and longer while one collects
 garbage. So all that strangers can make long is done in other processes, and the process of the model waits for none of
 it.
 
-The first of them is for what is quick. It gives up a grammar or a mask that takes longer than `Options.quick_seconds`.
-Such an answer begins anew in the second process, with the tokens that it has. Bodies of more than `QUICK_BYTES` go
-there at once. There, slow requests and long bodies delay one another, and no others; and the second process gets only
-what other programs leave of the cores.
+- The quick process reads bodies of up to `QUICK_BYTES`, loads grammars and makes masks. It gives up a grammar or a mask
+  that takes longer than `Options.quick_seconds`.
+- The medium process begins anew, with the tokens that it has, what the quick one has given up, and gives up what takes
+  longer than `Options.medium_seconds`.
+- The slow process begins anew what the medium one has given up.
+- The long process reads longer bodies, and does nothing else. What it has read goes to the quick process.
+
+So nobody waits for long for what is slower or longer than his own: who does not know how long a piece of work takes
+lets it wait for those that have taken less (a multilevel feedback queue; Corbató, Merwin-Daggett and Daley, 1962). The
+other processes get less of the cores than the quick one.
 
 If a process ends by itself, the bodies and answers that it had end with status 503. The next request that needs it
 starts it again.
@@ -25,6 +31,7 @@ from typing import Any
 
 from .errors import ApiError, given_up, ours, stopping
 from .link import Link, unanswered
+from .options import Kind
 from .preparing import Demand, Mask, Prepared
 
 QUICK_BYTES = 1 << 15
@@ -56,16 +63,18 @@ class GrammarProcess:
 
     Args:
         arguments: those of `Preparer`. They are pickled.
-        is_quick: whether it gives up what is slow.
+        kind: which of them it is.
+        slower: the process in which begins anew what this one gives up; None: it gives up nothing.
 
     Attributes:
+        slower: as given.
         n_grammars: how many grammars it remembers.
     """
 
-    def __init__(self, arguments: tuple[Any, ...], is_quick: bool) -> None:
+    def __init__(self, arguments: tuple[Any, ...], kind: Kind, slower: GrammarProcess | None = None) -> None:
+        self.slower = slower
         self._arguments = arguments
-        self._is_quick = is_quick
-        self._name = "quick" if is_quick else "slow"
+        self._kind: Kind = kind
         self._link: Link | None = None
         self._lock = threading.Lock()  # of the two that `close` reads
         self._is_closed = False
@@ -82,7 +91,7 @@ class GrammarProcess:
             if self._is_closed:
                 raise stopping()
             link = self._link = Link()  # `close` may end it while it gets ready
-        link.start(self._arguments, self._is_quick)
+        link.start(self._arguments, self._kind)
         return link
 
     def ask(self, *what: Any) -> Future[tuple[Link, Any]]:
@@ -106,7 +115,7 @@ class GrammarProcess:
                 raise stopping()
             link = self._link
             if link is None or link.is_lost:
-                log.error("the %s process of the grammars has ended; it is started again", self._name)
+                log.error("the %s process of the grammars has ended; it is started again", self._kind)
                 if link is not None:
                     link.close()
                 link = self._started()
@@ -122,7 +131,7 @@ class GrammarProcess:
             if self._is_closed:  # while the process started again
                 future.set_exception(stopping())
             else:
-                log.exception("the %s process of the grammars cannot be reached", self._name)
+                log.exception("the %s process of the grammars cannot be reached", self._kind)
                 future.set_exception(ours(error))
 
     def close(self) -> None:
@@ -136,66 +145,77 @@ class GrammarProcess:
 
 
 class GrammarProcesses:
-    """Lets preparers work in two processes: one for what is quick, and one for what is slow.
+    """Lets preparers work in processes: for what is quick, neither quick nor slow, slow, and for bodies that are long.
 
     Args:
         arguments: those of `Preparer`. They are pickled.
     """
 
     def __init__(self, *arguments: Any) -> None:
-        self.quick = GrammarProcess(arguments, is_quick=True)
-        self.slow = GrammarProcess(arguments, is_quick=False)
+        self.slow = GrammarProcess(arguments, "slow")
+        self.medium = GrammarProcess(arguments, "medium", self.slow)
+        self.quick = GrammarProcess(arguments, "quick", self.medium)
+        self.long = GrammarProcess(arguments, "long", self.quick)
 
     def start(self) -> None:
-        """Start both at the same time. Raises what `GrammarProcess.start` does."""
+        """Start them at the same time. Raises what `GrammarProcess.start` does."""
         errors: list[BaseException] = []
+        processes = self._all()
 
-        def start(one: GrammarProcess, other: GrammarProcess) -> None:
+        def start(process: GrammarProcess) -> None:
             try:
-                one.start()
+                process.start()
             except BaseException as error:
                 errors.append(error)
-                other.close()
+                for other in processes:
+                    if other is not process:
+                        other.close()
 
-        starting = threading.Thread(target=start, args=(self.slow, self.quick), name="earleymask-start")
-        starting.start()
-        start(self.quick, self.slow)
-        starting.join()
+        starting = [
+            threading.Thread(target=start, args=(process,), name="earleymask-start") for process in processes[1:]
+        ]
+        for thread in starting:
+            thread.start()
+        start(processes[0])
+        for thread in starting:
+            thread.join()
         if errors:
             raise errors[0]
 
     def prepare(self, body: bytes, endpoint: str) -> Future[Prepared]:
         future = unanswered()
+        reader = self.quick if len(body) <= QUICK_BYTES else self.long
 
-        def answered(asked: tuple[Link, Any]) -> None:
+        def read(asked: tuple[Link, Any]) -> None:
             link, (prepared, demand, shown, seconds) = asked
             if demand is None:
                 future.set_result(prepared)
-            elif shown is not None:
-                finish(prepared, demand, seconds, link, shown, self.slow if is_quick else None)
             else:
-                then(self.slow.ask("match", demand), future, lambda again: begun(prepared, demand, seconds, again))
+                matched(prepared, demand, reader, (link, (shown, seconds)))
 
-        def begun(prepared: Prepared, demand: Demand, seconds: float, asked: tuple[Link, Any]) -> None:
-            link, (shown, more_seconds) = asked
-            finish(prepared, demand, seconds + more_seconds, link, shown, None)
+        def matched(prepared: Prepared, demand: Demand, process: GrammarProcess, asked: tuple[Link, Any]) -> None:
+            link, (shown, seconds) = asked
+            prepared = prepared._replace(seconds=prepared.seconds + seconds)
+            if shown is not None:
+                masks = [ProcessMasks(demand, process, link, number, ends) for number, ends in shown]
+                future.set_result(prepared._replace(masks=masks))
+                return
+            slower = process.slower
+            assert slower is not None
+            then(slower.ask("match", demand), future, lambda asked: matched(prepared, demand, slower, asked))
 
-        def finish(
-            prepared: Prepared, demand: Demand, seconds: float, link: Link, shown: Any, slow: GrammarProcess | None
-        ) -> None:
-            masks = [ProcessMasks(demand, link, number, ends, slow) for number, ends in shown]
-            future.set_result(prepared._replace(masks=masks, seconds=seconds))
-
-        is_quick = len(body) <= QUICK_BYTES
-        then((self.quick if is_quick else self.slow).ask("prepare", body, endpoint), future, answered)
+        then(reader.ask("prepare", body, endpoint), future, read)
         return future
 
+    def _all(self) -> tuple[GrammarProcess, ...]:
+        return self.quick, self.medium, self.slow, self.long
+
     def n_grammars(self) -> int:
-        return self.quick.n_grammars + self.slow.n_grammars
+        return sum(process.n_grammars for process in self._all())
 
     def close(self) -> None:
-        self.quick.close()
-        self.slow.close()
+        for process in self._all():
+            process.close()
 
 
 class ProcessMasks:
@@ -203,56 +223,60 @@ class ProcessMasks:
 
     Args:
         demand: that of its request.
+        process: the process; if that gives it up, the answer begins anew in the next one.
         link: the link to the process.
         number: what it is called there.
-        slow: the process in which the answer begins anew if it is slow; None: it is there already.
     """
 
     def __init__(
-        self, demand: Demand, link: Link, number: int, eos_token_ids: frozenset[int], slow: GrammarProcess | None
+        self, demand: Demand, process: GrammarProcess, link: Link, number: int, eos_token_ids: frozenset[int]
     ) -> None:
         self.eos_token_ids = eos_token_ids
         self._demand = demand
+        self._process = process
         self._link = link
         self._number = number
-        self._slow = slow
         self._tokens: list[int] = []
         self._lock = threading.Lock()  # of where it is, and whether it is closed
         self._is_closed = False
         self._moving: tuple[GrammarProcess, int] | None = None  # where to, and the number of the move
 
     def after(self, token: int | None, remaining: int | None) -> Future[Mask]:
-        if self._slow is None:
-            return self._link.masks.ask("make", self._number, token, remaining)
-        if token is not None:
+        if token is not None and self._process.slower is not None:
             self._tokens.append(token)
-        asked = self._link.masks.ask("make", self._number, token, remaining)
         future = unanswered()
+        self._make(future, token, remaining)
+        return future
 
+    def _make(self, future: Future[Mask], token: int | None, remaining: int | None) -> None:
         def made(mask: Mask | None) -> None:
             if mask is not None:
                 future.set_result(mask)
             else:
                 self._begin_anew(future, remaining)
 
-        then(asked, future, made)
-        return future
+        then(self._link.masks.ask("make", self._number, token, remaining), future, made)
 
     def _begin_anew(self, future: Future[Mask], remaining: int | None) -> None:
-        """Go to the other process, with the tokens. Nothing else is asked for meanwhile."""
-        assert self._slow is not None
-        slow, self._slow = self._slow, None
-        demand, tokens = self._demand._replace(n=1), self._tokens
-        self._tokens = []
+        """Go to the next process, with the tokens. Nothing else is asked for meanwhile."""
+        slower = self._process.slower
+        assert slower is not None
         move = next(_moves)
         with self._lock:
             if self._is_closed:
                 raise given_up()
-            self._moving = slow, move
+            self._moving = slower, move
         self._link.masks.tell("close", self._number)
 
         def begun(asked: tuple[Link, Any]) -> None:
-            link, (((number, _),), _) = asked
+            link, (shown, _) = asked
+            self._process = slower
+            if shown is None:
+                self._begin_anew(future, remaining)
+                return
+            ((number, _),) = shown
+            if slower.slower is None:
+                self._tokens = []
             with self._lock:
                 self._link, self._number = link, number
                 self._moving = None
@@ -260,9 +284,9 @@ class ProcessMasks:
             if is_closed:
                 link.masks.tell("close", number)
                 raise given_up()
-            then(link.masks.ask("make", number, None, remaining), future, future.set_result)
+            self._make(future, None, remaining)
 
-        moved = slow.ask("move", demand, tokens, move)
+        moved = slower.ask("move", self._demand._replace(n=1), tuple(self._tokens), move)
         moved.add_done_callback(self._move_ended)
         then(moved, future, begun)
 
@@ -281,5 +305,5 @@ class ProcessMasks:
         if moving is None:
             link.masks.tell("close", number)
         else:
-            slow, move = moving
-            slow.tell("drop", move)
+            process, move = moving
+            process.tell("drop", move)

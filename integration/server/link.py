@@ -21,6 +21,7 @@ from typing import Any
 
 from . import served
 from .errors import ApiError
+from .options import Kind
 
 SECONDS_TO_END = 10
 """Seconds that threads which read from a process may take to end after it."""
@@ -32,8 +33,9 @@ SILENT_SECONDS = 60.0
 """Seconds for which the quick process may answer nothing while it is asked for something: what it does takes some
 milliseconds."""
 
-PATIENCE_WITH_SLOW = 10
-"""The slow process may be silent for so many times as long: it may have a tenth of a core, which its threads share."""
+PATIENCE_WITH_OTHERS = 10
+"""The other processes may be silent for so many times as long: they may have a part of a core, which their threads
+share."""
 
 log = logging.getLogger("earleymask.server")
 
@@ -146,7 +148,7 @@ class Link:
         path = [each for each in entries if isinstance(each, str)]
         code = f"import sys; sys.path[:] = {path!r}; from {served.__name__} import main; main(*{numbers!r})"
         self.is_lost = True
-        self._is_quick = True
+        self._kind: Kind = "quick"
         self._askers: list[Asker] = []
         self._ended = threading.Event()
         self._lock = threading.RLock()  # of the pipes and their readers: `close` may be called during `start`
@@ -155,18 +157,18 @@ class Link:
         for each in theirs:
             each.close()
 
-    def start(self, arguments: tuple[Any, ...], is_quick: bool) -> None:
+    def start(self, arguments: tuple[Any, ...], kind: Kind) -> None:
         """Wait until the process is ready. `arguments` are those of `Preparer`, and are pickled.
 
         Raises RuntimeError if it ends, or takes more than `SECONDS_TO_START`.
         """
-        self._is_quick = is_quick
+        self._kind = kind
         with self._lock:
             timer = threading.Timer(SECONDS_TO_START, self.end)
             timer.daemon = True
             timer.start()
             try:
-                self._mine[0].send((log.getEffectiveLevel(), arguments, is_quick))
+                self._mine[0].send((log.getEffectiveLevel(), arguments, kind))
                 self._mine[0].recv()
             except (EOFError, OSError):
                 self.close()
@@ -184,11 +186,10 @@ class Link:
     def _watch(self) -> None:
         """End the process if it hangs."""
         while not self._ended.wait(min(SILENT_SECONDS / 4, 1)):
-            most = SILENT_SECONDS if self._is_quick else SILENT_SECONDS * PATIENCE_WITH_SLOW
+            most = SILENT_SECONDS * (1 if self._kind == "quick" else PATIENCE_WITH_OTHERS)
             asked = [found for asker in self._askers if (found := asker.oldest()) is not None]
             if asked and time.monotonic() - max(min(asked), *(asker.heard for asker in self._askers)) > most:
-                which = "quick" if self._is_quick else "slow"
-                log.error("the %s process of the grammars has answered nothing for %g s; it is ended", which, most)
+                log.error("the %s process of the grammars has answered nothing for %g s; it is ended", self._kind, most)
                 self.end()
 
     def end(self) -> None:

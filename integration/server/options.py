@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ...earley import Limits
 from .constraints import LIMITS
 from .thinking import Marks
+
+Kind = Literal["quick", "medium", "slow", "long"]
+"""What a process for bodies, grammars and masks does, see `grammar_process`."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,14 @@ class Options:
         body_bytes: the most bytes of a body.
         request_seconds: the longest time that a request may take.
         limits: bounds on the grammar of a request.
-        is_apart: whether bodies are read, grammars loaded and masks made in two processes of their own.
+        is_apart: whether bodies are read, grammars loaded and masks made in processes of their own.
         quick_seconds: in the first of these processes, the processor time that a grammar may take until it has made its
-            first mask, and that any other mask may take; all masks of an answer together may take ten times as much,
+            first mask, and that any other mask may take; all masks of an answer together may take five times as much,
             and two milliseconds more for each token. What takes longer goes to the second. It has no effect unless
             `is_apart`.
+        medium_seconds: the same for the second process, from which it goes to the third.
 
-    Raises ValueError if `quick_seconds` is not positive.
+    Raises ValueError if `quick_seconds` or `medium_seconds` is not positive.
     """
 
     name: str = "model"
@@ -45,7 +50,14 @@ class Options:
     limits: Limits = LIMITS
     is_apart: bool = False
     quick_seconds: float = 0.01
+    medium_seconds: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.quick_seconds > 0:
-            raise ValueError(f"quick_seconds must be more than 0, got {self.quick_seconds}")
+        for name in ("quick_seconds", "medium_seconds"):
+            value = getattr(self, name)
+            if not value > 0:
+                raise ValueError(f"{name} must be more than 0, got {value}")
+
+    def seconds(self, kind: Kind) -> float | None:
+        """Return the processor time after which a process gives up a grammar or a mask; None: it gives up nothing."""
+        return {"quick": self.quick_seconds, "medium": self.medium_seconds}.get(kind)

@@ -31,7 +31,7 @@ from .constraints import Constraint, Grammars, Tools
 from .conversation import Prompts, shown_tools
 from .errors import ApiError, bad, given_up, of_grammar, ours
 from .fields import check, shown
-from .options import Options
+from .options import Kind, Options
 from .requests import Request, read_chat, read_response
 from .thinking import Reasoning, reasoning_after
 
@@ -43,13 +43,13 @@ MASK_SECONDS, MASK_SECONDS_OF_TOKEN = 2.0, 0.002
 """Processor time that the masks of an answer may take in all: so much, and so much more for each of its tokens. Most
 answers need some milliseconds. `Limits.seconds` bounds a single mask, but an answer has thousands."""
 
-QUICK_MASKS = 10
-"""In the quick process, all masks of an answer may take so many times `Options.quick_seconds`. Then the answer moves to
-the slow one."""
+MASKS = 5
+"""In a process that gives up what is slow, all masks of an answer may take so many times as long as one of them. Then
+the answer moves to the next process."""
 
 SLOW_FOR, MOST_SLOW = 60.0, 1024
-"""Seconds for which a quick preparer knows that a grammar is slow, before it tries again; and how many it knows, before
-it forgets them all."""
+"""Seconds for which a preparer knows that it has given up a grammar, before it tries again; and how many it knows,
+before it forgets them all."""
 
 READERS: dict[str, Callable[[Any], Request]] = {"chat": read_chat, "responses": read_response}
 
@@ -60,7 +60,7 @@ log = logging.getLogger("earleymask.server")
 
 
 class Slow(Exception):
-    """A grammar or a mask takes longer than a quick preparer may take. Another one has to begin anew.
+    """A grammar or a mask takes longer than this preparer may take. The next one has to begin anew.
 
     Attributes:
         is_lasting: whether it would take as long the next time.
@@ -150,7 +150,7 @@ class Preparer:
         options: of the server.
         max_length: the most tokens of a prompt and its answer.
         n_scores: how many scores the model gives for a token. A tokenizer may have ids beyond; None: it has none.
-        is_quick: whether it gives up what takes longer than `Options.quick_seconds`, and raises Slow.
+        kind: that of its process. It gives up what takes longer than `Options.seconds(kind)`, and raises Slow.
     """
 
     def __init__(
@@ -161,23 +161,23 @@ class Preparer:
         options: Options,
         max_length: int,
         n_scores: int | None = None,
-        is_quick: bool = False,
+        kind: Kind = "slow",
     ) -> None:
         self.vocabulary = vocabulary
         self.prompts = Prompts(tokenizer)
         self.options = options
-        self.is_quick = is_quick
+        self.kind = kind
         self.max_length = max_length
         self.n_scores = vocabulary.size if n_scores is None else min(n_scores, vocabulary.size)
         limits = options.limits
         self._match_seconds = limits.load_seconds + limits.seconds  # the grammar and its first mask
         self._answer_seconds = MASK_SECONDS
         self._slow: dict[int, float] = {}  # when grammars were too slow, by the hash of what they are made of
-        if is_quick:
-            most = options.quick_seconds
+        self._most = most = options.seconds(kind)
+        if most is not None:
             limits = replace(limits, seconds=min(most, limits.seconds), load_seconds=min(most, limits.load_seconds))
             self._match_seconds = min(most, self._match_seconds)
-            self._answer_seconds = min(QUICK_MASKS * most, MASK_SECONDS)
+            self._answer_seconds = min(MASKS * most, MASK_SECONDS)
         self.grammars = Grammars(vocabulary, style, limits)
 
     def warm_up(self) -> None:
@@ -229,16 +229,15 @@ class Preparer:
     def _work(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return what a function does. Raises ApiError.
 
-        A quick preparer raises Slow in its place if a limit of time has been met. It does so, too, if half of the time
-        is over: some errors say less if no time is left to find out more.
+        One that gives up what is slow raises Slow in its place if a limit of time has been met. It does so, too, if
+        half of the time is over: some errors say less if no time is left to find out more.
         """
         began = time.thread_time()
         try:
             return work(*given)
         except ApiError as error:
-            is_late = time.thread_time() - began > self.options.quick_seconds / 2
             is_limit = error.limit in ("seconds", "load_seconds")
-            if self.is_quick and (is_late or is_limit):
+            if self._most is not None and (is_limit or time.thread_time() - began > self._most / 2):
                 raise Slow(is_lasting=is_limit) from None
             raise
         except RecursionError:

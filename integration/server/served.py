@@ -16,14 +16,15 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from .errors import ApiError, given_up, ours
+from .options import Kind
 from .preparing import Demand, Mask, Matching, Preparer, Slow, Workers
 
 SWITCH_SECONDS = 0.0005
 """How long a thread of the process that wants the interpreter's lock waits before it asks for it: one whose mask takes
 some microseconds must not wait for one that loads a grammar. Python's default is 5 ms."""
 
-NICENESS = 10
-"""That of the slow process: it gets about a tenth of a core that another program wants, too."""
+NICENESS: dict[Kind, int] = {"quick": 0, "medium": 0, "slow": 10, "long": 5}
+"""With 5, a process gets about a quarter of a core that another program wants, too; with 10, about a tenth."""
 
 FULL_COLLECTION = 1000
 """Collections of the middle generation after which all objects are visited. Most of a grammar is freed without."""
@@ -36,14 +37,14 @@ def main(*numbers: int) -> None:
     for each in (signal.SIGINT, signal.SIGTERM):  # which a group of processes gets: the server ends this
         signal.signal(each, signal.SIG_IGN)
     bodies, masks = Connection(numbers[0]), Connection(numbers[1])
-    level, arguments, is_quick = bodies.recv()
+    level, arguments, kind = bodies.recv()
     sys.setswitchinterval(SWITCH_SECONDS)
     logging.basicConfig(level=level, format="%(levelname)s: %(message)s")
-    preparer = Preparer(*arguments, is_quick=is_quick)  # type: ignore[misc]
-    preparer.warm_up()
-    if not is_quick:
-        with suppress(OSError):
-            os.nice(NICENESS)
+    preparer = Preparer(*arguments, kind=kind)  # type: ignore[misc]
+    if kind != "long":
+        preparer.warm_up()
+    with suppress(OSError):
+        os.nice(NICENESS[kind])
     first, second, _ = gc.get_threshold()
     gc.set_threshold(first, second, FULL_COLLECTION)
     gc.collect()
@@ -112,9 +113,11 @@ class Served:
         return work(*given), self.preparer.grammars.pool.stats()["grammars"]
 
     def _prepared(self, body: bytes, endpoint: str) -> Any:
-        """Return what `Preparer.read` does, and what `_matched` does."""
+        """Return what `Preparer.read` does, and what `_matched` does; None and 0 seconds if there is no grammar, or if
+        it is not loaded here."""
         found, demand = self.preparer.read(body, endpoint)
-        return found, demand, *(([], 0.0) if demand is None else self._matched(demand))
+        is_here = self.preparer.kind != "long"
+        return found, demand, *(self._matched(demand) if is_here and demand is not None else (None, 0.0))
 
     def _moved(self, demand: Demand, tokens: Sequence[int], move: int) -> Any:
         """Return what `_matched` does, for an answer that another process has begun. `move` is a number for `drop`."""

@@ -10,10 +10,12 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
+
+import jsonschema
 
 from support.openai_requests import MESSAGES, NAME
 
@@ -21,6 +23,13 @@ TOKENS = 200
 """The most tokens of an answer."""
 LETTERS = "[a-f]{150}"
 """The honest grammars: so many letters, and a number that makes each of them new."""
+SLOW = "slow grammar"
+KINDS = ("free text", "grammar", "long body", SLOW)
+"""What honest clients ask for: no grammar, a small one, a small one in a body of `LONG` bytes and more, and one that
+takes some 30 ms to load."""
+LONG = 60_000
+RECORDS, MEMBERS = 30, 10
+"""The slow grammar: a text of letters, or one of so many records of so many members."""
 
 
 @dataclass
@@ -45,43 +54,52 @@ class Honest:
             tokens that complete them, and a gap would be several passes.
 
     Attributes:
-        free, bound: the waits of clients that ask for free text, and of those that give a grammar.
+        waits: of the clients of each of `KINDS`.
         wrong: what was wrong with answers.
     """
 
     def __init__(self, address: str, bias: dict[str, float]) -> None:
         self.address = urlsplit(address)
         self.bias = bias
-        self.free = Waits()
-        self.bound = Waits()
+        self.waits = {kind: Waits() for kind in KINDS}
         self.wrong: list[str] = []
         self._number = 0
 
-    async def run(self, seconds: float, n_free: int, n_bound: int) -> None:
+    async def run(self, seconds: float, clients: Mapping[str, int]) -> None:
         """Stream for some seconds, with so many clients of each kind."""
         end = time.monotonic() + seconds
 
-        async def stream(is_bound: bool) -> None:
+        async def stream(kind: str) -> None:
             while time.monotonic() < end:
-                await self._answer(is_bound)
+                await self._answer(kind)
 
-        await asyncio.gather(*[stream(number >= n_free) for number in range(n_free + n_bound)])
+        await asyncio.gather(*[stream(kind) for kind, n in clients.items() for _ in range(n)])
 
-    async def _answer(self, is_bound: bool) -> None:
+    async def _answer(self, kind: str) -> None:
         self._number += 1
         pattern = f"{LETTERS}{self._number}"
-        constraint = {"structured_outputs": {"regex": pattern}} if is_bound else {"logit_bias": self.bias}
         try:
-            kind, waits = ("grammar", self.bound) if is_bound else ("free text", self.free)
-            text, finish = await self._stream(constraint, kind, waits)
+            text, finish = await self._stream(self._constraint(kind, pattern), kind)
         except Exception as error:
-            self.wrong.append(f"an honest request: {type(error).__name__}: {str(error)[:300]}")
+            self.wrong.append(f"an honest request, {kind}: {type(error).__name__}: {str(error)[:300]}")
             return
-        if is_bound and not (finish == "stop" and re.fullmatch(pattern, text)):
-            self.wrong.append(f"an honest answer, {finish}: {text[:300]!r}")
+        if kind != "free text" and not is_right(kind, pattern, text, finish):
+            self.wrong.append(f"an honest answer, {kind}, {finish}: {text[:300]!r}")
 
-    async def _stream(self, constraint: dict[str, Any], kind: str, waits: Waits) -> tuple[str, str]:
+    def _constraint(self, kind: str, pattern: str) -> dict[str, Any]:
+        if kind == "free text":
+            return {"logit_bias": self.bias}
+        if kind == "grammar":
+            return {"structured_outputs": {"regex": pattern}}
+        if kind == "long body":
+            comment = "// Letters from a to f, and a number.\n"
+            return {"structured_outputs": {"grammar": f"{comment * (LONG // len(comment))}start: /{pattern}/"}}
+        json_schema = {"name": "answer", "schema": schema(pattern)}
+        return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
+
+    async def _stream(self, constraint: dict[str, Any], kind: str) -> tuple[str, str]:
         """Stream one answer. Return its text, and why it ended. A header says the kind."""
+        waits = self.waits[kind]
         body = {"model": NAME, "messages": MESSAGES, "max_tokens": TOKENS, "stream": True, **constraint}
         data = json.dumps(body).encode()
         head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {self.address.netloc}\r\nx-kind: {kind}\r\n"
@@ -115,6 +133,33 @@ class Honest:
         if not finish:
             raise RuntimeError("the stream broke off")
         return text, finish
+
+
+def schema(pattern: str) -> dict[str, Any]:
+    """Return a schema of texts with a pattern, or of one of `RECORDS` records."""
+
+    def record(number: int) -> dict[str, Any]:
+        types: list[dict[str, Any]] = [
+            {"type": "string", "maxLength": 40},
+            {"type": "integer", "minimum": number},
+            {"enum": ["a", "b", f"c{number}"]},
+            {"type": "array", "items": {"type": "number"}},
+        ]
+        properties = {f"member_{number}_{each}": types[each % len(types)] for each in range(MEMBERS)}
+        names = [*properties]
+        return {"type": "object", "properties": properties, "required": names[:1], "additionalProperties": False}
+
+    records = {f"record_{number}": record(number) for number in range(RECORDS)}
+    text = {"type": "string", "pattern": f"^{pattern}$"}
+    return {"anyOf": [text, *({"$ref": f"#/$defs/{name}"} for name in records)], "$defs": records}
+
+
+def is_right(kind: str, pattern: str, text: str, finish: str) -> bool:
+    """Return whether a grammar of the kind with this pattern allows an answer. Answers of schemas, whose texts may have
+    many escapes, may be cut."""
+    if kind == SLOW:
+        return finish == "length" or jsonschema.Draft202012Validator(schema(pattern)).is_valid(json.loads(text))
+    return finish == "stop" and re.fullmatch(pattern, text) is not None
 
 
 def summary(waits: Sequence[float], bound: float) -> str:

@@ -7,8 +7,9 @@ a Lark grammar, choices, tools, custom tools; as a whole or as a stream, to both
 be valid. Some clients leave in the middle, some send hostile grammars or prompts that are too long. At the end, no
 answer may have a slot, and the memory must be flat. `--deepseek` takes DeepSeek's vocabulary of 129,280 tokens.
 
-The last part is a siege: honest clients stream free text and answers of small grammars, first alone and then while
-others send nothing but hostile grammars. It shows
+The last part is a siege: honest clients stream free text and answers of grammars, first alone and then while others
+send nothing but hostile grammars. Some honest grammars are small, some come in long bodies, and some take long to load
+(`support.honest_clients`). It shows
 
 - what the honest clients saw: the time to their first token, and from each token to the next;
 - what the server says: how many steps took how long beyond the passes of the model, how many passes took how long, how
@@ -21,8 +22,9 @@ This part alone, five times:
 
 It fails if anybody was ever delayed by more than 50 ms: a step beyond its passes, a first token beyond the passes until
 its prompt had been read, or a client from a token to the next, with the pass in between. It also fails if it has
-measured nothing. `--most` cannot be had with `--deepseek`, whose tokens may be parts of characters: free text waits
-several passes for those that complete them.
+measured nothing. Only the first tokens and gaps of slow grammars are shown and not bounded: nobody knows beforehand that
+they are honest, so they share the cores with hostile ones. `--most` cannot be had with `--deepseek`, whose tokens may be
+parts of characters: free text waits several passes for those that complete them.
 
 These times mean something only on cores that nothing else uses: one each for the model, the honest clients and each
 attacker, and one for the attackers' own program. With fewer, they have what is waited for a core, too.
@@ -45,10 +47,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
-from integration.server.timed import FIRST, KINDS, STEP, waited
+from integration.server.timed import FIRST, STEP, waited
 
 from earleymask import Vocabulary
-from support.honest_clients import Honest, Waits, summary
+from support.honest_clients import KINDS, SLOW, Honest, Waits, summary
 from support.openai_requests import NAME, Campaign, resident
 from support.tiny_server import deepseek_tokenizer, tiny_llama, tokenizer_with_template
 
@@ -139,29 +141,30 @@ def besiege(
     """Let honest clients stream beside attackers, and show what both they and the server have measured. Return what
     became of the attacks, and the problems."""
     honest = Honest(address, {} if given.deepseek else bias())
+    clients = dict(zip(KINDS, given.clients, strict=True))
     with attacking(address, attackers, given.siege, seed) as attacks:
         before = {name: histogram(address, name) for name in names}
         began = waited()
-        asyncio.run(honest.run(given.siege, given.free, given.bound))
+        asyncio.run(honest.run(given.siege, clients))
         for_cores = waited() - began
     problems = honest.wrong + attacks["wrong"]
-    who = f"{given.free} streams of free text, {given.bound} with grammars, {attackers} attackers"
+    who = f"streams: {', '.join(f'{n} {kind}' for kind, n in clients.items())}; {attackers} attackers"
     show_times(address, before, who)
     most = given.most or 0.05
     bounds = "median, ms | 99 % | 99.9 % | longest"
     print(f"  | honest clients, {attackers} attackers | times | {bounds} | > {most * 1000:g} ms |")
     print("  | --- | --: | --: | --: | --: | --: | --: |")
-    waits = dict(zip(KINDS, (honest.free, honest.bound), strict=True))
+    waits = {kind: honest.waits[kind] for kind, n in clients.items() if n}
     for kind, each in waits.items():
         print(f"  | {kind}, first token | {summary(each.first, most)} |")
         print(f"  | {kind}, between tokens | {summary(each.gaps, most)} |")
     print(f"  the honest clients waited {for_cores:.2f} s for a core", flush=True)
-    if not honest.free.gaps and given.free and given.siege:
+    if not any(each.gaps for each in waits.values()) and given.siege:
         problems.append("no honest client has had two tokens")
     if given.most is not None:
-        kinds = [kind for kind, n in zip(KINDS, (given.free, given.bound), strict=True) if n]
-        counts = {name: longer(address, name, before[name]) for name in (OVERHEAD, *[FIRST[kind] for kind in kinds])}
-        problems += lateness(who, counts, {kind: waits[kind] for kind in kinds}, given.most)
+        bounded = {kind: each for kind, each in waits.items() if kind != SLOW}
+        counts = {name: longer(address, name, before[name]) for name in (OVERHEAD, *[FIRST[kind] for kind in bounded])}
+        problems += lateness(who, counts, bounded, given.most)
     return attacks["counts"], problems
 
 
@@ -202,8 +205,12 @@ def main() -> int:
     parser.add_argument("--deepseek", action="store_true", help="serve with DeepSeek's vocabulary")
     parser.add_argument("--siege", type=float, default=20, metavar="SECONDS", help="of each half of the last part")
     parser.add_argument("--attackers", type=int, default=2, help="clients that send hostile grammars in it")
-    parser.add_argument("--free", type=int, default=4, help="honest clients in it that ask for free text")
-    parser.add_argument("--bound", type=int, default=2, help="honest clients in it that give a grammar")
+    parser.add_argument(
+        "--clients",
+        type=lambda text: [int(each) for each in text.split(",")],
+        default=[2, 2, 1, 1],
+        help=f"honest clients in it that ask for {', '.join(KINDS)} (2,2,1,1)",
+    )
     parser.add_argument("--most", type=float, choices=SHOWN, metavar="SECONDS", help="fail if anybody is late by more")
     parser.add_argument("--repeat", type=int, default=1, help="how often the last part is run")
     given = parser.parse_args()
@@ -217,7 +224,7 @@ def main() -> int:
             memory = asyncio.run(campaign.run(given.requests, given.at_once, pid, print))
             show_times(address, {name: {} for name in names}, "all requests")
         if given.siege:  # the first answers of a server take longer
-            asyncio.run(Honest(address, {}).run(1.0, given.free, given.bound))
+            asyncio.run(Honest(address, {}).run(1.0, dict(zip(KINDS, given.clients, strict=True))))
         for number in range(given.repeat):
             for attackers in (0, given.attackers):
                 counts, problems = besiege(address, given, attackers, names, given.seed + number)

@@ -16,7 +16,7 @@ httpx = pytest.importorskip("httpx")
 
 from earleymask.integration.server.metrics import Metrics  # noqa: E402
 from integration.server import campaign, timed  # noqa: E402
-from support.honest_clients import Honest, Waits, summary  # noqa: E402
+from support.honest_clients import KINDS, LONG, Honest, Waits, summary  # noqa: E402
 from support.openai_requests import NAME  # noqa: E402
 from support.tiny_server import serving, tiny_llama, tokenizer_with_template  # noqa: E402
 
@@ -28,20 +28,37 @@ def chunk(text: str, finish: str | None = None) -> str:
 
 HEAD = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
 GOOD = "abcdef" * 25 + "1"
-ANSWERS: list[tuple[bool, str, str]] = [
-    # whether the client gives a grammar, what it gets, what is said about it
-    (False, f"{HEAD}{chunk('a')}{chunk('b')}{chunk('', 'length')}data: [DONE]\n\n", ""),
-    (True, f"{HEAD}{chunk(GOOD)}{chunk('', 'stop')}data: [DONE]\n\n", ""),
-    (True, f"{HEAD}{chunk(GOOD + 'a')}{chunk('', 'stop')}data: [DONE]\n\n", "an honest answer, stop"),
-    (True, f"{HEAD}{chunk(GOOD)}{chunk('', 'length')}data: [DONE]\n\n", "an honest answer, length"),
-    (False, f"{HEAD}{chunk('a')}", "broke off"),
-    (False, f'{HEAD}{chunk("a")}data: {{"error": {{"message": "the server failed"}}}}\n\n', "the server failed"),
-    (False, "HTTP/1.1 429 Too Many Requests\r\nconnection: close\r\n\r\nqueue_full", "queue_full"),
+RECORD = {"member_3_0": "a"}
+
+
+def written(value: object, finish: str = "stop") -> str:
+    """Return the stream of a JSON text."""
+    return f"{chunk(json.dumps(value))}{chunk('', finish)}data: [DONE]\n\n"
+
+
+ANSWERS: list[tuple[str, str, str]] = [
+    # what the client asks for, what it gets, what is said about it
+    ("free text", f"{HEAD}{chunk('a')}{chunk('b')}{chunk('', 'length')}data: [DONE]\n\n", ""),
+    ("grammar", f"{HEAD}{chunk(GOOD)}{chunk('', 'stop')}data: [DONE]\n\n", ""),
+    ("grammar", f"{HEAD}{chunk(GOOD + 'a')}{chunk('', 'stop')}data: [DONE]\n\n", "an honest answer, grammar, stop"),
+    ("grammar", f"{HEAD}{chunk(GOOD)}{chunk('', 'length')}data: [DONE]\n\n", "an honest answer, grammar, length"),
+    ("free text", f"{HEAD}{chunk('a')}", "broke off"),
+    ("free text", f'{HEAD}{chunk("a")}data: {{"error": {{"message": "the server failed"}}}}\n\n', "the server failed"),
+    ("free text", "HTTP/1.1 429 Too Many Requests\r\nconnection: close\r\n\r\nqueue_full", "queue_full"),
+    ("long body", f"{HEAD}{chunk(GOOD)}{chunk('', 'stop')}data: [DONE]\n\n", ""),
+    ("long body", f"{HEAD}{written(GOOD)}", "an honest answer, long body, stop"),
+    ("slow grammar", f"{HEAD}{written(GOOD)}", ""),
+    ("slow grammar", f"{HEAD}{written(GOOD + 'a')}", "an honest answer, slow grammar, stop"),
+    ("slow grammar", f"{HEAD}{written(RECORD)}", ""),
+    ("slow grammar", f"{HEAD}{written(RECORD, 'length')}", ""),
+    ("slow grammar", f"{HEAD}{written({**RECORD, 'b': 1})}", "an honest answer, slow grammar, stop"),
 ]
 
 
-@pytest.mark.parametrize(("is_bound", "answer", "said"), ANSWERS, ids=[said or "good" for *_, said in ANSWERS])
-def test_an_honest_client_sees_what_is_wrong(is_bound: bool, answer: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "answer", "said"), ANSWERS, ids=[f"{kind}, {said or 'good'}" for kind, _, said in ANSWERS]
+)
+def test_an_honest_client_sees_what_is_wrong(kind: str, answer: str, said: str) -> None:
     asked: list[dict[str, object]] = []
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,17 +73,18 @@ def test_an_honest_client_sees_what_is_wrong(is_bound: bool, answer: str, said: 
         async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
             host, port = server.sockets[0].getsockname()
             honest = Honest(f"http://{host}:{port}", {"7": -100})
-            await honest._answer(is_bound)
+            await honest._answer(kind)
             return honest
 
     honest = asyncio.run(run())
-    assert ("structured_outputs" in asked[0]) is is_bound and ("logit_bias" in asked[0]) is not is_bound
+    field = {"free text": "logit_bias", "slow grammar": "response_format"}.get(kind, "structured_outputs")
+    assert field in asked[0] and (len(json.dumps(asked[0])) > LONG) is (kind == "long body")
     assert len(honest.wrong) == bool(said) and said in "".join(honest.wrong)
-    waits, others = (honest.bound, honest.free) if is_bound else (honest.free, honest.bound)
+    waits = honest.waits[kind]
     if not said:
-        assert len(waits.first) == 1 and len(waits.gaps) == (not is_bound)
+        assert len(waits.first) == 1 and len(waits.gaps) == (kind == "free text")
         assert waits.first[0] > 0 and all(gap >= 0 for gap in waits.gaps)
-    assert not others.first
+    assert not any(honest.waits[other].first for other in KINDS if other != kind)
 
 
 def test_cells_of_waits() -> None:
@@ -158,8 +176,9 @@ def test_first_tokens_whose_bodies_are_read_late(monkeypatch: pytest.MonkeyPatch
     tokenizer = tokenizer_with_template()
     with serving(app.create_app(tiny_llama(tokenizer), tokenizer, app.Options(name=NAME))) as address:
         honest = Honest(address, campaign.bias())
-        asyncio.run(honest.run(5.0, 3, 1))
-        assert not honest.wrong and min(map(len, (honest.free.first, honest.bound.first))) >= 2
+        asyncio.run(honest.run(5.0, dict.fromkeys(KINDS, 1)))
+        assert not honest.wrong and min(len(each.first) for each in honest.waits.values()) >= 2
+        assert timed.FIRST.keys() == honest.waits.keys()
         for name in timed.FIRST.values():
             counts = campaign.longer(address, name, {})
             assert counts[0.0] >= 2

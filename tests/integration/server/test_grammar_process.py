@@ -67,6 +67,8 @@ BODIES: list[dict[str, Any]] = [
     {"model": "other"},
     {"temprature": 1},
     {"messages": [{"role": "user", "content": "a" * 50_000}]},
+    {"structured_outputs": {"regex": "[ab]{20}"}, "metadata": {"a": "b" * 50_000}, "n": 2},
+    {"structured_outputs": {"grammar": "start: item"}, "metadata": {"a": "b" * 50_000}},
 ]
 
 
@@ -76,9 +78,14 @@ def stop(link: Any) -> None:
     os.waitid(os.P_PID, link.process.pid, os.WSTOPPED | os.WNOWAIT)
 
 
+def both(seconds: float) -> dict[str, float]:
+    """Return options by which both processes that give up what is slow do so after these seconds."""
+    return {"quick_seconds": seconds, "medium_seconds": seconds}
+
+
 class Servers:
-    """Three servers of one model: one makes grammars in threads, one in the first of two processes, and one moves all
-    answers to the second one, at their first masks at the latest."""
+    """Three servers of one model: one makes grammars in threads, one in the quick process, and one moves all answers to
+    the slow one, at their first masks at the latest."""
 
     def __init__(self, addresses: Sequence[str], app: Any) -> None:
         self.addresses = addresses
@@ -98,12 +105,12 @@ class Servers:
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     tokenizer = tokenizer_with_template()
-    kinds: list[dict[str, Any]] = [{}, *({"is_apart": True, "quick_seconds": seconds} for seconds in (10, 1e-9))]
+    kinds: list[dict[str, Any]] = [{}, *({"is_apart": True, **both(seconds)} for seconds in (10, 1e-9))]
     apps = [create_app(tiny_llama(tokenizer), tokenizer, Options(name="m", slots=4, **kind)) for kind in kinds]
     with ExitStack() as stack:
         yield Servers([stack.enter_context(serving(app)) for app in apps], apps[1])
     for app in apps[1:]:
-        for process in (app.state.server.preparing.quick, app.state.server.preparing.slow):
+        for process in app.state.server.preparing._all():
             assert process._link.process.poll() is not None
 
 
@@ -238,7 +245,8 @@ class Local:
 
     n_grammars = 0
 
-    def __init__(self, preparer: Preparer) -> None:
+    def __init__(self, preparer: Preparer, slower: Local | None = None) -> None:
+        self.slower = slower
         (bodies, their_bodies), (masks, their_masks) = Pipe(), Pipe()
         self.preparer = preparer
         self.served = Served(preparer, their_bodies, their_masks)
@@ -270,11 +278,15 @@ class Local:
 
 @pytest.fixture
 def local() -> Iterator[GrammarProcesses]:
-    """Both processes, in threads of this one."""
+    """All processes, in threads of this one."""
     tokenizer = tokenizer_with_template()
-    given = Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m", quick_seconds=10), 4096
+    given = Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m", **both(10)), 4096
     made = GrammarProcesses(*given)
-    made.quick, made.slow = Local(Preparer(*given, is_quick=True)), Local(Preparer(*given))  # type: ignore[assignment]
+    here: Any = made
+    slower: Any = None
+    for kind in ("slow", "medium", "quick", "long"):
+        slower = Local(Preparer(*given, kind=kind), slower)
+        setattr(here, kind, slower)
     yield made
     made.close()
 
@@ -282,29 +294,46 @@ def local() -> Iterator[GrammarProcesses]:
 GRAMMAR = 'start: ("[" start "]" | /[a-c]+/)~1..4'
 
 
+def refuse(*_: Any) -> Any:
+    raise Slow
+
+
 @pytest.mark.parametrize("is_accepted", [False, True], ids=["before its token is accepted", "after it"])
+@pytest.mark.parametrize(
+    "then_at", [None, -1, 0, 3], ids=["medium", "slow at once", "slow at its first mask", "slow later"]
+)
 @pytest.mark.parametrize("place", range(-1, 6))
-def test_an_answer_that_becomes_slow_goes_on_elsewhere(local: Any, place: int, is_accepted: bool) -> None:
-    """Its masks are those that one matcher makes, wherever it is moved: before its first mask if `place` is -1."""
-    quick, slow = local.quick, local.slow
-    make = quick.preparer.make
+def test_an_answer_that_becomes_slow_goes_on_elsewhere(
+    local: Any, place: int, then_at: int | None, is_accepted: bool
+) -> None:
+    """Its masks are those that one matcher makes, wherever it is moved: before its first mask if `place` is -1, and
+    later once more."""
 
-    def make_until(matching: Any, token: int | None, remaining: int | None) -> Any:
-        if matching._n_tokens + (token is not None) < place:
-            return make(matching, token, remaining)
-        if token is not None and is_accepted:
-            matching.follow([token])
-        raise Slow
+    def make_until(process: Any, place: int) -> None:
+        """Let a process refuse the mask at a place, and those after it."""
+        make = process.preparer.make
 
-    def refuse(*_: Any) -> Any:
-        raise Slow
+        def made(matching: Any, token: int | None, remaining: int | None) -> Any:
+            if matching._n_tokens + (token is not None) < place:
+                return make(matching, token, remaining)
+            if token is not None and is_accepted:
+                matching.follow([token])
+            raise Slow
 
-    quick.preparer.make = make_until
-    if place < 0:
-        quick.preparer.match = refuse
+        process.preparer.make = made
+        if place < 0:
+            process.preparer.match = refuse
+
+    quick = local.quick
+    make_until(quick, place)
+    if then_at is not None:
+        make_until(local.medium, max(place, 0) + then_at if then_at >= 0 else -1)
     body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}, "n": 2, "fit_max_tokens": True}).encode()
     found = local.prepare(body, "chat").result(PATIENCE)
-    assert len(quick.served._matchings) == (2 if place >= 0 else 0) == 2 - len(slow.served._matchings)
+    began = quick if place >= 0 else local.slow if then_at == -1 else local.medium
+    assert {id(one): len(one.served._matchings) for one in local._all()} == {
+        id(one): 2 * (one is began) for one in local._all()
+    }
     vocabulary = quick.preparer.vocabulary
     for seed, masks in enumerate(found.masks):
         rng = random.Random(seed)
@@ -322,17 +351,51 @@ def test_an_answer_that_becomes_slow_goes_on_elsewhere(local: Any, place: int, i
         else:
             raise AssertionError("the budget is over, and the answer is not complete")
         masks.close()
-    wait_for(lambda: not quick.served._matchings and not slow.served._matchings)
+    wait_for(lambda: not any(one.served._matchings for one in local._all()))
+
+
+@pytest.mark.parametrize("n_refused", [0, 1, 2], ids=["quick", "medium", "slow"])
+@pytest.mark.parametrize("is_long", [False, True], ids=["short", "long"])
+def test_where_a_body_is_read_and_its_grammar_loaded(local: Any, is_long: bool, n_refused: int) -> None:
+    """The quick process loads the grammars of long bodies, too. What is slow goes to one after the other."""
+    order = ("quick", "medium", "slow")
+    did: list[tuple[str, str]] = []
+
+    def noted(name: str, what: str) -> Any:
+        work = getattr(getattr(local, name).preparer, what)
+
+        def note(*given: Any) -> Any:
+            did.append((name, what))
+            if what == "match" and name in order[:n_refused]:
+                raise Slow
+            return work(*given)
+
+        return note
+
+    for name in (*order, "long"):
+        preparer = getattr(local, name).preparer
+        preparer.read, preparer.match = noted(name, "read"), noted(name, "match")
+    padding = {"metadata": {"a": "b" * grammar_process.QUICK_BYTES}} if is_long else {}
+    for constraint in ({}, {"structured_outputs": {"regex": "[ab]{2}"}, "n": 2}):
+        found = local.prepare(json.dumps({**BODY, **padding, **constraint}).encode(), "chat").result(PATIENCE)
+        expected = [("long" if is_long else "quick", "read")]
+        if constraint:
+            expected += [(name, "match") for name in order[: n_refused + 1]]
+            assert found.seconds > 0 and len(found.masks) == 2
+            for masks in found.masks:
+                assert masks.after(None, None).result(PATIENCE).any()
+                masks.close()
+        else:
+            assert found.masks == [None]
+        assert did == expected
+        did.clear()
+    wait_for(lambda: not any(one.served._matchings for one in local._all()))
 
 
 @pytest.mark.parametrize("has_begun", [False, True], ids=["before it is there", "while its grammar is loaded"])
 def test_an_answer_that_is_closed_while_it_is_moved(local: Any, has_begun: bool) -> None:
     """Nothing is left of it, the one who waits for its mask is told, and nothing is loaded in vain."""
-    quick, slow = local.quick, local.slow
-
-    def refuse(*_: Any) -> Any:
-        raise Slow
-
+    quick, slow = local.quick, local.medium
     quick.preparer.make = refuse
     match, moved, loaded = slow.preparer.match, slow.served._moved, []
     is_there, may_go_on = threading.Event(), threading.Event()
@@ -365,23 +428,22 @@ def test_an_answer_that_is_closed_while_it_is_moved(local: Any, has_begun: bool)
 
 
 def test_what_is_refused_elsewhere_is_refused(local: Any) -> None:
-    """What is too much for both processes, a grammar or a mask, ends with the error of the second."""
-    quick, slow = local.quick, local.slow
-
-    def refuse(*_: Any) -> Any:
-        raise Slow
+    """What is too much for all processes, a grammar or a mask, ends with the error of the last."""
+    quick, medium, slow = local.quick, local.medium, local.slow
 
     def fail(*_: Any) -> Any:
         raise ApiError(400, "too much", None, "grammar_too_costly")
 
-    quick.preparer.make, slow.preparer.make = refuse, fail
+    quick.preparer.make = medium.preparer.make = refuse
+    slow.preparer.make = fail
     body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
     (masks,) = local.prepare(body, "chat").result(PATIENCE).masks
     error: Any = masks.after(None, None).exception(PATIENCE)
     assert error.message == "too much"
     masks.close()
     wait_for(lambda: not quick.served._matchings and not slow.served._matchings)
-    quick.preparer.match, slow.preparer.match = refuse, fail
+    quick.preparer.match = medium.preparer.match = refuse
+    slow.preparer.match = fail
     error = local.prepare(body, "chat").exception(PATIENCE)
     assert error.message == "too much"
 
@@ -391,7 +453,7 @@ def test_a_quick_preparer_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = tokenizer_with_template()
     vocabulary = Vocabulary.from_transformers(tokenizer)
     patient, hasty = (
-        Preparer(vocabulary, tokenizer, "hermes", Options(name="m", quick_seconds=seconds), 4096, is_quick=True)
+        Preparer(vocabulary, tokenizer, "hermes", Options(name="m", quick_seconds=seconds), 4096, kind="quick")
         for seconds in (10, 1e-9)
     )
     good, bad = (
@@ -453,7 +515,7 @@ def test_tools_together_take_as_long_as_one() -> None:
 
 def test_a_slow_process_that_ends() -> None:
     """It takes the answers that it has with it, and nothing else. The next one that is slow starts it again."""
-    made = not_started(quick_seconds=1e-9)
+    made = not_started(1e-9)
     made.start()
     try:
         body = json.dumps({**BODY, "structured_outputs": {"regex": "[ab]{9}"}, "n": 2}).encode()
@@ -471,8 +533,9 @@ def test_a_slow_process_that_ends() -> None:
         assert again.after(None, None).result(PATIENCE).any()
         assert made.quick._link is quick and made.slow._link is not slow
         long = json.dumps({**BODY, "metadata": {"a": "b" * grammar_process.QUICK_BYTES}}).encode()
-        quick.process.kill()
-        assert made.prepare(long, "chat").result(PATIENCE).prompt  # the slow process reads what is long
+        for process in (quick, made.slow._link):
+            process.process.kill()
+        assert made.prepare(long, "chat").result(PATIENCE).prompt  # neither of them reads what is long
         assert made.quick._link is quick
     finally:
         made.close()
@@ -491,7 +554,7 @@ def test_what_is_nested_as_deeply_as_may_be_comes_back(servers: Servers) -> None
 def test_an_answer_that_cannot_be_sent_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing would come back otherwise, and the request would wait until its time is over."""
     mine, theirs = Pipe()
-    preparer: Any = SimpleNamespace(options=Options())
+    preparer: Any = SimpleNamespace(options=Options(), kind="slow")
     served = Served(preparer, theirs, theirs)
     deep: list[Any] = []
     for _ in range(2000):
@@ -512,9 +575,9 @@ def wait_for(is_so: Any) -> None:
         time.sleep(0.001)
 
 
-def not_started(quick_seconds: float = 10) -> GrammarProcesses:
+def not_started(seconds: float = 10) -> GrammarProcesses:
     tokenizer = tokenizer_with_template()
-    options = Options(name="m", quick_seconds=quick_seconds)
+    options = Options(name="m", **both(seconds))
     return GrammarProcesses(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", options, 1 << 22)
 
 
@@ -697,6 +760,6 @@ def test_arguments_that_cannot_be_sent_leave_no_process() -> None:
     made = GrammarProcesses(lambda: None)
     with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
         made.start()
-    link: Any = made.quick._link
-    assert link.process.poll() is not None
+    links: list[Any] = [each._link for each in made._all() if each._link is not None]
+    assert links and all(link.process.poll() is not None for link in links)
     made.close()

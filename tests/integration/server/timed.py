@@ -27,8 +27,10 @@ from earleymask.integration.server.decoder import Decoder
 from earleymask.integration.server.engine import Engine
 
 STEP = "earleymask_step_without_cores_seconds"
-KINDS = ("free text", "grammar")
-FIRST = {kind: f"earleymask_first_token_of_{kind.replace(' ', '_')}_seconds" for kind in KINDS}
+FIRST = {
+    kind: f"earleymask_first_token_of_{kind.replace(' ', '_')}_seconds"
+    for kind in ("free text", "grammar", "long body", "slow grammar")
+}
 SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
