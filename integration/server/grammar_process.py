@@ -12,9 +12,9 @@ it.
 - The slow process begins anew what the medium one has given up.
 - The long process reads longer bodies, and does nothing else. What it has read goes to the quick process.
 
-So nobody waits for long for what is slower or longer than his own: who does not know how long a piece of work takes
-lets it wait for those that have taken less (a multilevel feedback queue; Corbató, Merwin-Daggett and Daley, 1962). The
-other processes get less of the cores than the quick one.
+So what is quick never waits for what is slow. Nobody knows beforehand how long a grammar takes: each begins in the quick
+process, and goes to the next one when its time is over (a multilevel feedback queue; Corbató, Merwin-Daggett and Daley,
+1962). The long and the slow process get less of the cores than others.
 
 If a process ends by itself, the bodies and answers that it had end with status 503. The next request that needs it
 starts it again.

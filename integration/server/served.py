@@ -23,8 +23,8 @@ SWITCH_SECONDS = 0.0005
 """How long a thread of the process that wants the interpreter's lock waits before it asks for it: one whose mask takes
 some microseconds must not wait for one that loads a grammar. Python's default is 5 ms."""
 
-NICENESS: dict[Kind, int] = {"quick": 0, "medium": 0, "slow": 10, "long": 5}
-"""With 5, a process gets about a quarter of a core that another program wants, too; with 10, about a tenth."""
+NICENESS: dict[Kind, int] = {"quick": 0, "medium": 5, "slow": 15, "long": 5}
+"""With 5, a process gets about a quarter of a core that another program wants, too; with 15, about a thirtieth."""
 
 FULL_COLLECTION = 1000
 """Collections of the middle generation after which all objects are visited. Most of a grammar is freed without."""

@@ -22,9 +22,9 @@ This part alone, five times:
 
 It fails if anybody was ever delayed by more than 50 ms: a step beyond its passes, a first token beyond the passes until
 its prompt had been read, or a client from a token to the next, with the pass in between. It also fails if it has
-measured nothing. Only the first tokens and gaps of slow grammars are shown and not bounded: nobody knows beforehand that
-they are honest, so they share the cores with hostile ones. `--most` cannot be had with `--deepseek`, whose tokens may be
-parts of characters: free text waits several passes for those that complete them.
+measured nothing. The waits of slow grammars are shown and not bounded: nobody knows beforehand that they are honest, so
+they share the cores with hostile ones. `--most` cannot be had with `--deepseek`, whose tokens may be parts of
+characters: free text waits several passes for those that complete them.
 
 These times mean something only on cores that nothing else uses: one each for the model, the honest clients and each
 attacker, and one for the attackers' own program. With fewer, they have what is waited for a core, too.
