@@ -32,7 +32,7 @@ from .grammar_process import GrammarProcesses
 from .metrics import Metrics
 from .options import Options
 from .parts import Message
-from .preparing import Prepared, Preparer, Prepares, Threads, check_model
+from .preparing import Leaving, Prepared, Preparer, Prepares, Threads, check_model
 from .requests import Request
 from .responses import Responses
 from .style_guess import guessed_style
@@ -203,7 +203,7 @@ class Server:
                         pass
                 whole = shaped.whole(len(prompt), run.n_tokens, run.n_reasoning)
                 run.close()
-                return JSONResponse(whole)
+                return Response(whole, media_type="application/json")
             pieces = run.pieces()
             first = await anext(pieces)  # an error before it is still an HTTP status
         except BaseException:
@@ -217,13 +217,15 @@ class Server:
         if max(self._n_open, self._n_loading) >= most:
             raise ApiError(429, "too many requests are waiting; try again later", code="queue_full")
         run.enter(1)
-        loading = asyncio.wrap_future(self.preparing.prepare(data, endpoint))
+        leaving = Leaving()
+        loading = asyncio.wrap_future(self.preparing.prepare(data, endpoint, leaving))
         self._n_loading += 1  # until it is done, even if the client goes away
         loading.add_done_callback(self._loaded)
         try:
             request, prompt, reasoning, masks, seconds = await asyncio.shield(loading)
         except asyncio.CancelledError:
             loading.add_done_callback(_close_masks)
+            leaving.say()
             raise
         self.metrics.observe("earleymask_load_seconds", seconds)
         if self._n_open + request.n - 1 > most:

@@ -24,8 +24,8 @@ class Chat:
         self.created = int(time.time())
         self._begun: set[int] = set()
 
-    def whole(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> dict[str, Any]:
-        """Return the completion."""
+    def whole(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> str:
+        """Return the completion as JSON."""
         choices = []
         for index, message in enumerate(self.messages):
             calls = message.counted_calls()
@@ -43,7 +43,9 @@ class Chat:
                     "finish_reason": message.finish,
                 }
             )
-        return {**self._head("chat.completion"), "choices": choices, "usage": _usage(n_prompt, n_tokens, n_reasoning)}
+        usage = _usage(n_prompt, n_tokens, n_reasoning)
+        found = {**self._head("chat.completion"), "choices": choices, "usage": usage}
+        return json.dumps(found, ensure_ascii=False)
 
     def begin(self) -> Iterator[str]:
         return iter(())

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ...earley import Limits, Matcher
 from ...errors import EarleymaskError, GrammarError
 from ...grammar import Grammar
+from ...grammar.json.reader import loads
 from ...grammar.json.writer import dumps
 from ...grammar.other_syntax import is_gbnf
 from ...grammar.tools.definitions import read_choice, read_tools
@@ -233,7 +234,7 @@ def grammar_of(answer: Constraint, vocabulary: Vocabulary | None = None, limits:
     if kind == "regex":
         return Grammar.from_regex(text, limits=limits)
     if kind == "choice":
-        return Grammar.from_choices(json.loads(text), limits=limits)
+        return Grammar.from_choices(loads(text), limits=limits)
     try:
         return Grammar.from_lark(text, limits=limits)
     except GrammarError:
@@ -243,4 +244,4 @@ def grammar_of(answer: Constraint, vocabulary: Vocabulary | None = None, limits:
 
 
 def _definitions(tools: Tools) -> Any:
-    return json.loads(tools.definitions, parse_float=Decimal)
+    return loads(tools.definitions, parse_float=Decimal)

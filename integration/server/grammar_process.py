@@ -7,14 +7,14 @@ it.
 
 - The quick process reads bodies of up to `QUICK_BYTES`, loads grammars and makes masks. It gives up a grammar or a mask
   that takes longer than `Options.quick_seconds`.
-- The medium process begins anew, with the tokens that it has, what the quick one has given up, and gives up what takes
-  longer than `Options.medium_seconds`.
-- The slow process begins anew what the medium one has given up.
-- The long process reads longer bodies, and does nothing else. What it has read goes to the quick process.
+- The medium process takes over what the quick one has given up, and begins it anew with the tokens that it has. It
+  gives up what takes longer than `Options.medium_seconds`.
+- The slow process takes over what the medium one has given up.
+- The long process reads longer bodies, and does nothing else.
 
-So what is quick never waits for what is slow. Nobody knows beforehand how long a grammar takes: each begins in the quick
-process, and goes to the next one when its time is over (a multilevel feedback queue; Corbató, Merwin-Daggett and Daley,
-1962). The long and the slow process get less of the cores than others.
+So what is quick never waits for what is slow. Nobody knows beforehand how long a grammar takes: each begins in the
+quick process, and goes to the next one when its time is over (a multilevel feedback queue; Corbató, Merwin-Daggett and
+Daley, 1962). The quick process gets more of the cores than the others.
 
 If a process ends by itself, the bodies and answers that it had end with status 503. The next request that needs it
 starts it again.
@@ -25,22 +25,26 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from .errors import ApiError, given_up, ours, stopping
 from .link import Link, unanswered
 from .options import Kind
-from .preparing import Demand, Mask, Prepared
+from .preparing import Demand, Leaving, Mask, Prepared
 
 QUICK_BYTES = 1 << 15
 """Bytes of the longest body that the quick process reads. To read 32 KiB takes a few milliseconds, or some dozens if
 they are all tools or digits."""
 
+QUICK_CHARACTERS = 1 << 16
+"""Characters of the longest tools and constraint that are tried in the quick process. Only the first steps with them
+cannot be interrupted."""
+
 log = logging.getLogger("earleymask.server")
 
-_moves = itertools.count()
+_numbers = itertools.count()
 
 
 def then(asked: Future[Any], future: Future[Any], use: Callable[..., None]) -> None:
@@ -64,15 +68,15 @@ class GrammarProcess:
     Args:
         arguments: those of `Preparer`. They are pickled.
         kind: which of them it is.
-        slower: the process in which begins anew what this one gives up; None: it gives up nothing.
+        next: the process to which goes what this one does not do, or gives up; None: it does everything.
 
     Attributes:
-        slower: as given.
+        next: as given.
         n_grammars: how many grammars it remembers.
     """
 
-    def __init__(self, arguments: tuple[Any, ...], kind: Kind, slower: GrammarProcess | None = None) -> None:
-        self.slower = slower
+    def __init__(self, arguments: tuple[Any, ...], kind: Kind, next: GrammarProcess | None = None) -> None:
+        self.next = next
         self._arguments = arguments
         self._kind: Kind = kind
         self._link: Link | None = None
@@ -144,8 +148,42 @@ class GrammarProcess:
             self._link.close()
 
 
+class Beginning:
+    """Answers that a process is asked to begin. As long as it has not begun them, they may be dropped.
+
+    Args:
+        process: the process.
+        what: "match" for new answers, "move" for one that another process has given up.
+        demand, tokens: as for `Preparer.match`.
+
+    Attributes:
+        future: what `GrammarProcess.ask` returns.
+    """
+
+    def __init__(self, process: GrammarProcess, what: str, demand: Demand, tokens: Sequence[int] = ()) -> None:
+        self._process = process
+        self._number = next(_numbers)
+        self._lock = threading.Lock()
+        self._is_over = self._is_dropped = False
+        self.future = process.ask(what, demand, tuple(tokens), self._number)
+        self.future.add_done_callback(self._ended)
+
+    def drop(self) -> None:
+        """Say that nobody waits for them any more."""
+        with self._lock:
+            if not self._is_over and not self._is_dropped:
+                self._is_dropped = True
+                self._process.tell("drop", self._number)
+
+    def _ended(self, _: Future[Any]) -> None:
+        with self._lock:
+            self._is_over = True
+            if self._is_dropped:  # `drop` may have come too late: nothing else would forget the number
+                self._process.tell("forget", self._number)
+
+
 class GrammarProcesses:
-    """Lets preparers work in processes: for what is quick, neither quick nor slow, slow, and for bodies that are long.
+    """Lets preparers work in processes: three for grammars, by how long they take, and one for long bodies.
 
     Args:
         arguments: those of `Preparer`. They are pickled.
@@ -171,18 +209,17 @@ class GrammarProcesses:
                     if other is not process:
                         other.close()
 
-        starting = [
-            threading.Thread(target=start, args=(process,), name="earleymask-start") for process in processes[1:]
-        ]
-        for thread in starting:
-            thread.start()
-        start(processes[0])
-        for thread in starting:
-            thread.join()
+        try:
+            with ThreadPoolExecutor(len(processes), "earleymask-start") as pool:
+                for process in processes:
+                    pool.submit(start, process)
+        except BaseException:
+            self.close()
+            raise
         if errors:
             raise errors[0]
 
-    def prepare(self, body: bytes, endpoint: str) -> Future[Prepared]:
+    def prepare(self, body: bytes, endpoint: str, leaving: Leaving) -> Future[Prepared]:
         future = unanswered()
         reader = self.quick if len(body) <= QUICK_BYTES else self.long
 
@@ -190,8 +227,9 @@ class GrammarProcesses:
             link, (prepared, demand, shown, seconds) = asked
             if demand is None:
                 future.set_result(prepared)
-            else:
-                matched(prepared, demand, reader, (link, (shown, seconds)))
+                return
+            is_tried = reader is self.quick or demand.n_characters() > QUICK_CHARACTERS
+            matched(prepared, demand, self.quick if is_tried else reader, (link, (shown, seconds)))
 
         def matched(prepared: Prepared, demand: Demand, process: GrammarProcess, asked: tuple[Link, Any]) -> None:
             link, (shown, seconds) = asked
@@ -200,9 +238,13 @@ class GrammarProcesses:
                 masks = [ProcessMasks(demand, process, link, number, ends) for number, ends in shown]
                 future.set_result(prepared._replace(masks=masks))
                 return
-            slower = process.slower
-            assert slower is not None
-            then(slower.ask("match", demand), future, lambda asked: matched(prepared, demand, slower, asked))
+            following = process.next
+            assert following is not None
+            if leaving.is_said:
+                raise given_up()
+            beginning = Beginning(following, "match", demand)
+            leaving.when_said(beginning.drop)
+            then(beginning.future, future, lambda asked: matched(prepared, demand, following, asked))
 
         then(reader.ask("prepare", body, endpoint), future, read)
         return future
@@ -239,10 +281,10 @@ class ProcessMasks:
         self._tokens: list[int] = []
         self._lock = threading.Lock()  # of where it is, and whether it is closed
         self._is_closed = False
-        self._moving: tuple[GrammarProcess, int] | None = None  # where to, and the number of the move
+        self._beginning: Beginning | None = None  # in the next process, while it is in none
 
     def after(self, token: int | None, remaining: int | None) -> Future[Mask]:
-        if token is not None and self._process.slower is not None:
+        if token is not None and self._process.next is not None:
             self._tokens.append(token)
         future = unanswered()
         self._make(future, token, remaining)
@@ -259,51 +301,42 @@ class ProcessMasks:
 
     def _begin_anew(self, future: Future[Mask], remaining: int | None) -> None:
         """Go to the next process, with the tokens. Nothing else is asked for meanwhile."""
-        slower = self._process.slower
-        assert slower is not None
-        move = next(_moves)
+        process = self._process.next
+        assert process is not None
         with self._lock:
             if self._is_closed:
                 raise given_up()
-            self._moving = slower, move
-        self._link.masks.tell("close", self._number)
+            if self._beginning is None:
+                self._link.masks.tell("close", self._number)
+            beginning = self._beginning = Beginning(process, "move", self._demand._replace(n=1), self._tokens)
 
         def begun(asked: tuple[Link, Any]) -> None:
             link, (shown, _) = asked
-            self._process = slower
+            self._process = process
             if shown is None:
                 self._begin_anew(future, remaining)
                 return
             ((number, _),) = shown
-            if slower.slower is None:
+            if process.next is None:
                 self._tokens = []
             with self._lock:
                 self._link, self._number = link, number
-                self._moving = None
+                self._beginning = None
                 is_closed = self._is_closed
             if is_closed:
                 link.masks.tell("close", number)
                 raise given_up()
             self._make(future, None, remaining)
 
-        moved = slower.ask("move", self._demand._replace(n=1), tuple(self._tokens), move)
-        moved.add_done_callback(self._move_ended)
-        then(moved, future, begun)
-
-    def _move_ended(self, moved: Future[Any]) -> None:
-        """Note that it is in neither process if the other one has failed to begin it."""
-        if moved.exception() is not None:
-            with self._lock:
-                self._moving = None
+        then(beginning.future, future, begun)
 
     def close(self) -> None:
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
-            link, number, moving = self._link, self._number, self._moving
-        if moving is None:
+            link, number, beginning = self._link, self._number, self._beginning
+        if beginning is None:
             link.masks.tell("close", number)
         else:
-            process, move = moving
-            process.tell("drop", move)
+            beginning.drop()

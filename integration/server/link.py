@@ -33,9 +33,8 @@ SILENT_SECONDS = 60.0
 """Seconds for which the quick process may answer nothing while it is asked for something: what it does takes some
 milliseconds."""
 
-PATIENCE_WITH_OTHERS = 10
-"""The other processes may be silent for so many times as long: they may have a part of a core, which their threads
-share."""
+PATIENCE: dict[Kind, int] = {"quick": 1, "medium": 10, "slow": 60, "long": 10}
+"""For so many times as long a process may be silent: all its threads together may get only a part of a core."""
 
 log = logging.getLogger("earleymask.server")
 
@@ -186,7 +185,7 @@ class Link:
     def _watch(self) -> None:
         """End the process if it hangs."""
         while not self._ended.wait(min(SILENT_SECONDS / 4, 1)):
-            most = SILENT_SECONDS * (1 if self._kind == "quick" else PATIENCE_WITH_OTHERS)
+            most = SILENT_SECONDS * PATIENCE[self._kind]
             asked = [found for asker in self._askers if (found := asker.oldest()) is not None]
             if asked and time.monotonic() - max(min(asked), *(asker.heard for asker in self._askers)) > most:
                 log.error("the %s process of the grammars has answered nothing for %g s; it is ended", self._kind, most)

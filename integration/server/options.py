@@ -33,9 +33,9 @@ class Options:
             first mask, and that any other mask may take; all masks of an answer together may take five times as much,
             and two milliseconds more for each token. What takes longer goes to the second. It has no effect unless
             `is_apart`.
-        medium_seconds: the same for the second process, from which it goes to the third.
+        medium_seconds: the same in the second process. What takes longer there goes to the third.
 
-    Raises ValueError if `quick_seconds` or `medium_seconds` is not positive.
+    Raises ValueError unless `quick_seconds` is positive, and `medium_seconds` at least as much.
     """
 
     name: str = "model"
@@ -53,10 +53,12 @@ class Options:
     medium_seconds: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("quick_seconds", "medium_seconds"):
-            value = getattr(self, name)
-            if not value > 0:
-                raise ValueError(f"{name} must be more than 0, got {value}")
+        if not self.quick_seconds > 0:
+            raise ValueError(f"quick_seconds must be more than 0, got {self.quick_seconds}")
+        if not self.medium_seconds >= self.quick_seconds:
+            raise ValueError(
+                f"medium_seconds={self.medium_seconds} must be at least quick_seconds={self.quick_seconds}"
+            )
 
     def seconds(self, kind: Kind) -> float | None:
         """Return the processor time after which a process gives up a grammar or a mask; None: it gives up nothing."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -43,9 +44,9 @@ MASK_SECONDS, MASK_SECONDS_OF_TOKEN = 2.0, 0.002
 """Processor time that the masks of an answer may take in all: so much, and so much more for each of its tokens. Most
 answers need some milliseconds. `Limits.seconds` bounds a single mask, but an answer has thousands."""
 
-MASKS = 5
-"""In a process that gives up what is slow, all masks of an answer may take so many times as long as one of them. Then
-the answer moves to the next process."""
+MASKS_IN_ALL = 5
+"""In a process that gives up what is slow, all masks of an answer together may take so many times as long as one of
+them, and `MASK_SECONDS_OF_TOKEN` for each token. Then the answer moves to the next process."""
 
 SLOW_FOR, MOST_SLOW = 60.0, 1024
 """Seconds for which a preparer knows that it has given up a grammar, before it tries again; and how many it knows,
@@ -87,6 +88,34 @@ class Demand(NamedTuple):
     budget: int | None
     max_param: str
 
+    def n_characters(self) -> int:
+        """Return how many characters of the body its grammar is made of."""
+        return len(self.tools.definitions) + (0 if self.answer is None else len(self.answer.text))
+
+
+class Leaving:
+    """Whether the client of a request has left. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._call: Callable[[], None] | None = None
+        self.is_said = False
+
+    def say(self) -> None:
+        with self._lock:
+            self.is_said = True
+            call = self._call
+        if call is not None:
+            call()
+
+    def when_said(self, call: Callable[[], None]) -> None:
+        """Let a function, instead of the one before, be called when it is said; at once if it has been said."""
+        with self._lock:
+            self._call = call
+            is_said = self.is_said
+        if is_said:
+            call()
+
 
 class Masks(Protocol):
     """The masks of one answer, one after the other. An error is an ApiError.
@@ -103,7 +132,7 @@ class Masks(Protocol):
 
     def close(self) -> None:
         """Say that no mask is needed any more. A mask that is being made is given up; a grammar that is being loaded
-        once more, because the answer moves to another process, is loaded to its end."""
+        once more, because the answer moves to another process, is loaded to its end there."""
 
 
 class Prepared(NamedTuple):
@@ -130,8 +159,9 @@ class Prepares(Protocol):
     def start(self) -> None:
         """Get ready."""
 
-    def prepare(self, body: bytes, endpoint: str) -> Future[Prepared]:
-        """Read the body of a request to an endpoint of `READERS`. An error is an ApiError."""
+    def prepare(self, body: bytes, endpoint: str, leaving: Leaving) -> Future[Prepared]:
+        """Read the body of a request to an endpoint of `READERS`. An error is an ApiError. If the client leaves, what
+        has not begun may be dropped, and is an error then; what is there nevertheless must be closed."""
 
     def n_grammars(self) -> int:
         """Return how many grammars are remembered."""
@@ -150,7 +180,7 @@ class Preparer:
         options: of the server.
         max_length: the most tokens of a prompt and its answer.
         n_scores: how many scores the model gives for a token. A tokenizer may have ids beyond; None: it has none.
-        kind: that of its process. It gives up what takes longer than `Options.seconds(kind)`, and raises Slow.
+        kind: whether it gives up what takes longer than `Options.seconds(kind)`, and raises Slow; "slow": it does not.
     """
 
     def __init__(
@@ -177,7 +207,7 @@ class Preparer:
         if most is not None:
             limits = replace(limits, seconds=min(most, limits.seconds), load_seconds=min(most, limits.load_seconds))
             self._match_seconds = min(most, self._match_seconds)
-            self._answer_seconds = min(MASKS * most, MASK_SECONDS)
+            self._answer_seconds = min(MASKS_IN_ALL * most, MASK_SECONDS)
         self.grammars = Grammars(vocabulary, style, limits)
 
     def warm_up(self) -> None:
@@ -229,8 +259,8 @@ class Preparer:
     def _work(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return what a function does. Raises ApiError.
 
-        One that gives up what is slow raises Slow in its place if a limit of time has been met. It does so, too, if
-        half of the time is over: some errors say less if no time is left to find out more.
+        A preparer that gives up what is slow raises Slow instead if a limit of time has been met, or if more than half
+        of its time is over: some errors say less if no time is left to find out more.
         """
         began = time.thread_time()
         try:
@@ -269,7 +299,7 @@ class Preparer:
         if is_bound:
             budget = left if request.fits else None
             demand = Demand(tools, request.answer, reasoning, request.n, budget, request.max_param)
-        return Prepared(request, prompt, reasoning, [None] * request.n, 0.0), demand
+        return Prepared(replace(request, messages=[]), prompt, reasoning, [None] * request.n, 0.0), demand
 
     def _match(self, demand: Demand, is_new: bool) -> list[Matching]:
         matcher = self.grammars.matcher(demand.tools, demand.answer, demand.reasoning)
@@ -382,10 +412,12 @@ class Threads:
     def start(self) -> None:
         self.preparer.warm_up()
 
-    def prepare(self, body: bytes, endpoint: str) -> Future[Prepared]:
-        return self.workers.loaders.submit(self._prepared, body, endpoint)
+    def prepare(self, body: bytes, endpoint: str, leaving: Leaving) -> Future[Prepared]:
+        return self.workers.loaders.submit(self._prepared, body, endpoint, leaving)
 
-    def _prepared(self, body: bytes, endpoint: str) -> Prepared:
+    def _prepared(self, body: bytes, endpoint: str, leaving: Leaving) -> Prepared:
+        if leaving.is_said:
+            raise given_up()
         found, demand = self.preparer.read(body, endpoint)
         if demand is None:
             return found

@@ -31,8 +31,8 @@ class Responses:
         self._number = 0
         self._finish: str | None = None
 
-    def whole(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> dict[str, Any]:
-        """Return the response, after all pieces have come."""
+    def whole(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> str:
+        """Return the response as JSON, after all pieces have come."""
         usage = {
             "input_tokens": n_prompt,
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -40,11 +40,11 @@ class Responses:
             "output_tokens_details": {"reasoning_tokens": n_reasoning},
             "total_tokens": n_prompt + n_tokens,
         }
-        return self._response("incomplete" if self._finish == "length" else "completed", usage)
+        return self._response(self._status(), usage)
 
     def begin(self) -> Iterator[str]:
-        yield self._event("response.created", response=self._response("in_progress"))
-        yield self._event("response.in_progress", response=self._response("in_progress"))
+        yield self._event("response.created", self._response("in_progress"))
+        yield self._event("response.in_progress", self._response("in_progress"))
 
     def piece(self, index: int, piece: Piece) -> Iterator[str]:
         """Yield the events that a piece of the answer makes."""
@@ -88,13 +88,11 @@ class Responses:
             yield from self._close("completed" if is_whole else "incomplete")
 
     def end(self, n_prompt: int, n_tokens: int, n_reasoning: int = 0) -> Iterator[str]:
-        response = self.whole(n_prompt, n_tokens, n_reasoning)
-        yield self._event(f"response.{response['status']}", response=response)
+        yield self._event(f"response.{self._status()}", self.whole(n_prompt, n_tokens, n_reasoning))
 
     def fail(self, error: ApiError) -> Iterator[str]:
-        response = self._response("failed")
-        response["error"] = {"code": "server_error", "message": error.message}
-        yield self._event("response.failed", response=response)
+        shown = {"code": "server_error", "message": error.message}
+        yield self._event("response.failed", self._response("failed", error=shown))
 
     def _open_message(self) -> Iterator[str]:
         item: dict[str, Any] = {
@@ -175,14 +173,17 @@ class Responses:
     def _place(self) -> dict[str, Any]:
         return {"item_id": self._output[-1]["id"], "output_index": len(self._output) - 1}
 
-    def _response(self, status: str, usage: dict[str, Any] | None = None) -> dict[str, Any]:
-        return {
+    def _status(self) -> str:
+        return "incomplete" if self._finish == "length" else "completed"
+
+    def _response(self, status: str, usage: dict[str, Any] | None = None, error: dict[str, str] | None = None) -> str:
+        found = {
             "id": self.id,
             "object": "response",
             "created_at": self.created,
             "status": status,
             "background": False,
-            "error": None,
+            "error": error,
             "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
             "model": self.request.model,
             "output": [] if status == "in_progress" else self._output,
@@ -191,10 +192,12 @@ class Responses:
             "store": False,
             "truncation": "disabled",
             "usage": usage,
-            **self.request.echo,
         }
+        return f"{json.dumps(found, ensure_ascii=False)[:-1]}, {self.request.echo[1:]}"
 
-    def _event(self, kind: str, **data: Any) -> str:
+    def _event(self, kind: str, response: str | None = None, **data: Any) -> str:
         text = json.dumps({"type": kind, "sequence_number": self._number, **data}, ensure_ascii=False)
+        if response is not None:
+            text = f'{text[:-1]}, "response": {response}}}'
         self._number += 1
         return f"event: {kind}\ndata: {text}\n\n"

@@ -75,7 +75,7 @@ class Served:
         self._locks = {id(bodies): threading.Lock(), id(masks): threading.Lock()}
         self._matchings: dict[int, Matching] = {}
         self._numbers = itertools.count()
-        self._dropped: set[int] = set()  # answers that were to be moved here, and were closed before
+        self._dropped: set[int] = set()  # numbers of `Beginning`
 
     def read_bodies(self) -> None:
         while True:
@@ -85,8 +85,8 @@ class Served:
                 return
             work, workers = {
                 "prepare": (self._prepared, self.workers.loaders),
-                "match": (self._matched, self.workers.loaders),
-                "move": (self._moved, self.workers.makers),  # it has a slot, so it does not wait for new requests
+                "match": (self._begun, self.workers.loaders),
+                "move": (self._begun, self.workers.makers),  # it has a slot, so it does not wait for new requests
             }[what]
             workers.submit(self._answer, self._bodies, number, self._counted, work, *given)
 
@@ -100,6 +100,8 @@ class Served:
                 self._close(which)
             elif what == "drop":
                 self._dropped.add(which)
+            elif what == "forget":
+                self._dropped.discard(which)
             else:
                 self.workers.makers.submit(self._answer, self._masks, number, self._made, which, *given)
 
@@ -119,14 +121,11 @@ class Served:
         is_here = self.preparer.kind != "long"
         return found, demand, *(self._matched(demand) if is_here and demand is not None else (None, 0.0))
 
-    def _moved(self, demand: Demand, tokens: Sequence[int], move: int) -> Any:
-        """Return what `_matched` does, for an answer that another process has begun. `move` is a number for `drop`."""
-        try:
-            if move in self._dropped:
-                raise given_up()
-            return self._matched(demand, tokens)
-        finally:
-            self._dropped.discard(move)
+    def _begun(self, demand: Demand, tokens: Sequence[int], number: int) -> Any:
+        """Return what `_matched` does, unless `drop` has come with the number."""
+        if number in self._dropped:
+            raise given_up()
+        return self._matched(demand, tokens)
 
     def _matched(
         self, demand: Demand, tokens: Sequence[int] = ()

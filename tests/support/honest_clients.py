@@ -55,6 +55,7 @@ class Honest:
 
     Attributes:
         waits: of the clients of each of `KINDS`.
+        n_complete: how many answers of each kind came to their ends.
         wrong: what was wrong with answers.
     """
 
@@ -62,6 +63,7 @@ class Honest:
         self.address = urlsplit(address)
         self.bias = bias
         self.waits = {kind: Waits() for kind in KINDS}
+        self.n_complete = dict.fromkeys(KINDS, 0)
         self.wrong: list[str] = []
         self._number = 0
 
@@ -83,6 +85,7 @@ class Honest:
         except Exception as error:
             self.wrong.append(f"an honest request, {kind}: {type(error).__name__}: {str(error)[:300]}")
             return
+        self.n_complete[kind] += finish == "stop"
         if kind != "free text" and not is_right(kind, pattern, text, finish):
             self.wrong.append(f"an honest answer, {kind}, {finish}: {text[:300]!r}")
 
@@ -157,9 +160,15 @@ def schema(pattern: str) -> dict[str, Any]:
 def is_right(kind: str, pattern: str, text: str, finish: str) -> bool:
     """Return whether a grammar of the kind with this pattern allows an answer. Answers of schemas, whose texts may have
     many escapes, may be cut."""
-    if kind == SLOW:
-        return finish == "length" or jsonschema.Draft202012Validator(schema(pattern)).is_valid(json.loads(text))
-    return finish == "stop" and re.fullmatch(pattern, text) is not None
+    if kind != SLOW:
+        return finish == "stop" and re.fullmatch(pattern, text) is not None
+    if finish == "length":
+        return text[:1] in ('"', "{")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    return jsonschema.Draft202012Validator(schema(pattern)).is_valid(found)
 
 
 def summary(waits: Sequence[float], bound: float) -> str:

@@ -159,8 +159,11 @@ def besiege(
         print(f"  | {kind}, first token | {summary(each.first, most)} |")
         print(f"  | {kind}, between tokens | {summary(each.gaps, most)} |")
     print(f"  the honest clients waited {for_cores:.2f} s for a core", flush=True)
-    if not any(each.gaps for each in waits.values()) and given.siege:
-        problems.append("no honest client has had two tokens")
+    if given.most is not None:
+        problems += [f"{kind}: no honest client has had two tokens" for kind, each in waits.items() if not each.gaps]
+        problems += [
+            f"{kind}: no answer was complete" for kind in waits if kind != KINDS[0] and not honest.n_complete[kind]
+        ]
     if given.most is not None:
         bounded = {kind: each for kind, each in waits.items() if kind != SLOW}
         counts = {name: longer(address, name, before[name]) for name in (OVERHEAD, *[FIRST[kind] for kind in bounded])}
@@ -207,9 +210,11 @@ def main() -> int:
     parser.add_argument("--attackers", type=int, default=2, help="clients that send hostile grammars in it")
     parser.add_argument(
         "--clients",
-        type=lambda text: [int(each) for each in text.split(",")],
+        type=int,
+        nargs=len(KINDS),
         default=[2, 2, 1, 1],
-        help=f"honest clients in it that ask for {', '.join(KINDS)} (2,2,1,1)",
+        metavar="N",
+        help=f"honest clients in it that ask for {', '.join(KINDS)} (2 2 1 1)",
     )
     parser.add_argument("--most", type=float, choices=SHOWN, metavar="SECONDS", help="fail if anybody is late by more")
     parser.add_argument("--repeat", type=int, default=1, help="how often the last part is run")

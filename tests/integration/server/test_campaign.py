@@ -51,6 +51,12 @@ ANSWERS: list[tuple[str, str, str]] = [
     ("slow grammar", f"{HEAD}{written(GOOD + 'a')}", "an honest answer, slow grammar, stop"),
     ("slow grammar", f"{HEAD}{written(RECORD)}", ""),
     ("slow grammar", f"{HEAD}{written(RECORD, 'length')}", ""),
+    (
+        "slow grammar",
+        f"{HEAD}{chunk('a')}{chunk('', 'length')}data: [DONE]\n\n",
+        "an honest answer, slow grammar, length",
+    ),
+    ("slow grammar", f"{HEAD}{chunk(GOOD)}{chunk('', 'stop')}data: [DONE]\n\n", "an honest answer, slow grammar, stop"),
     ("slow grammar", f"{HEAD}{written({**RECORD, 'b': 1})}", "an honest answer, slow grammar, stop"),
 ]
 
@@ -178,6 +184,7 @@ def test_first_tokens_whose_bodies_are_read_late(monkeypatch: pytest.MonkeyPatch
         honest = Honest(address, campaign.bias())
         asyncio.run(honest.run(5.0, dict.fromkeys(KINDS, 1)))
         assert not honest.wrong and min(len(each.first) for each in honest.waits.values()) >= 2
+        assert min(honest.n_complete[kind] for kind in KINDS[1:3]) >= 1
         assert timed.FIRST.keys() == honest.waits.keys()
         for name in timed.FIRST.values():
             counts = campaign.longer(address, name, {})

@@ -18,6 +18,7 @@ from multiprocessing import Pipe
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from support.tiny_server import serving, tiny_llama, tokenizer_with_template
@@ -35,10 +36,10 @@ from earleymask.integration.server.app import create_app  # noqa: E402
 from earleymask.integration.server.constraints import LIMITS  # noqa: E402
 from earleymask.integration.server.errors import ApiError  # noqa: E402
 from earleymask.integration.server.fields import MAX_DEPTH  # noqa: E402
-from earleymask.integration.server.grammar_process import GrammarProcesses, then  # noqa: E402
+from earleymask.integration.server.grammar_process import GrammarProcess, GrammarProcesses, then  # noqa: E402
 from earleymask.integration.server.link import Asker, unanswered  # noqa: E402
-from earleymask.integration.server.options import Options  # noqa: E402
-from earleymask.integration.server.preparing import Preparer, Slow  # noqa: E402
+from earleymask.integration.server.options import Kind, Options  # noqa: E402
+from earleymask.integration.server.preparing import Leaving, Preparer, Slow  # noqa: E402
 from earleymask.integration.server.served import Served  # noqa: E402
 
 torch.set_num_threads(1)
@@ -245,8 +246,8 @@ class Local:
 
     n_grammars = 0
 
-    def __init__(self, preparer: Preparer, slower: Local | None = None) -> None:
-        self.slower = slower
+    def __init__(self, preparer: Preparer, next: Local | None = None) -> None:
+        self.next = next
         (bodies, their_bodies), (masks, their_masks) = Pipe(), Pipe()
         self.preparer = preparer
         self.served = Served(preparer, their_bodies, their_masks)
@@ -283,11 +284,12 @@ def local() -> Iterator[GrammarProcesses]:
     given = Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m", **both(10)), 4096
     made = GrammarProcesses(*given)
     here: Any = made
-    slower: Any = None
+    next: Any = None
     for kind in ("slow", "medium", "quick", "long"):
-        slower = Local(Preparer(*given, kind=kind), slower)
-        setattr(here, kind, slower)
+        next = Local(Preparer(*given, kind=kind), next)
+        setattr(here, kind, next)
     yield made
+    wait_for(lambda: not any(one.served._matchings or one.served._dropped for one in here._all()))  # nothing is left
     made.close()
 
 
@@ -329,7 +331,7 @@ def test_an_answer_that_becomes_slow_goes_on_elsewhere(
     if then_at is not None:
         make_until(local.medium, max(place, 0) + then_at if then_at >= 0 else -1)
     body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}, "n": 2, "fit_max_tokens": True}).encode()
-    found = local.prepare(body, "chat").result(PATIENCE)
+    found = local.prepare(body, "chat", Leaving()).result(PATIENCE)
     began = quick if place >= 0 else local.slow if then_at == -1 else local.medium
     assert {id(one): len(one.served._matchings) for one in local._all()} == {
         id(one): 2 * (one is began) for one in local._all()
@@ -351,13 +353,13 @@ def test_an_answer_that_becomes_slow_goes_on_elsewhere(
         else:
             raise AssertionError("the budget is over, and the answer is not complete")
         masks.close()
-    wait_for(lambda: not any(one.served._matchings for one in local._all()))
 
 
 @pytest.mark.parametrize("n_refused", [0, 1, 2], ids=["quick", "medium", "slow"])
-@pytest.mark.parametrize("is_long", [False, True], ids=["short", "long"])
-def test_where_a_body_is_read_and_its_grammar_loaded(local: Any, is_long: bool, n_refused: int) -> None:
-    """The quick process loads the grammars of long bodies, too. What is slow goes to one after the other."""
+@pytest.mark.parametrize("length", [0, grammar_process.QUICK_BYTES, grammar_process.QUICK_CHARACTERS])
+def test_where_a_body_is_read_and_its_grammar_loaded(local: Any, length: int, n_refused: int) -> None:
+    """The quick process loads the grammars of long bodies, too, unless these are long themselves. What is slow goes to
+    one after the other."""
     order = ("quick", "medium", "slow")
     did: list[tuple[str, str]] = []
 
@@ -375,12 +377,13 @@ def test_where_a_body_is_read_and_its_grammar_loaded(local: Any, is_long: bool, 
     for name in (*order, "long"):
         preparer = getattr(local, name).preparer
         preparer.read, preparer.match = noted(name, "read"), noted(name, "match")
-    padding = {"metadata": {"a": "b" * grammar_process.QUICK_BYTES}} if is_long else {}
-    for constraint in ({}, {"structured_outputs": {"regex": "[ab]{2}"}, "n": 2}):
-        found = local.prepare(json.dumps({**BODY, **padding, **constraint}).encode(), "chat").result(PATIENCE)
+    is_long, is_longer = length > 0, length == grammar_process.QUICK_CHARACTERS
+    text = "// " + "b" * length + '\nstart: "ab"'
+    for constraint in ({"metadata": {"a": text}}, {"structured_outputs": {"grammar": text}, "n": 2}):
+        found = local.prepare(json.dumps({**BODY, **constraint}).encode(), "chat", Leaving()).result(PATIENCE)
         expected = [("long" if is_long else "quick", "read")]
-        if constraint:
-            expected += [(name, "match") for name in order[: n_refused + 1]]
+        if "n" in constraint:
+            expected += [(name, "match") for name in order[is_longer : max(n_refused, is_longer) + 1]]
             assert found.seconds > 0 and len(found.masks) == 2
             for masks in found.masks:
                 assert masks.after(None, None).result(PATIENCE).any()
@@ -389,15 +392,20 @@ def test_where_a_body_is_read_and_its_grammar_loaded(local: Any, is_long: bool, 
             assert found.masks == [None]
         assert did == expected
         did.clear()
-    wait_for(lambda: not any(one.served._matchings for one in local._all()))
 
 
+@pytest.mark.parametrize("is_new", [False, True], ids=["an answer", "a request"])
+@pytest.mark.parametrize("where", ["medium", "slow"])
 @pytest.mark.parametrize("has_begun", [False, True], ids=["before it is there", "while its grammar is loaded"])
-def test_an_answer_that_is_closed_while_it_is_moved(local: Any, has_begun: bool) -> None:
-    """Nothing is left of it, the one who waits for its mask is told, and nothing is loaded in vain."""
-    quick, slow = local.quick, local.medium
-    quick.preparer.make = refuse
-    match, moved, loaded = slow.preparer.match, slow.served._moved, []
+def test_what_nobody_waits_for_while_it_is_moved(local: Any, has_begun: bool, where: str, is_new: bool) -> None:
+    """Nothing is left of it, the one who waits is told, and nothing is loaded in vain."""
+    process = getattr(local, where)
+    if where == "slow":
+        local.medium.preparer.match = refuse
+    if is_new:
+        local.quick.preparer.match = refuse
+    local.quick.preparer.make = refuse
+    match, begun, loaded = process.preparer.match, process.served._begun, []
     is_there, may_go_on = threading.Event(), threading.Event()
 
     def match_later(*given: Any) -> Any:
@@ -407,24 +415,82 @@ def test_an_answer_that_is_closed_while_it_is_moved(local: Any, has_begun: bool)
         loaded.append(given)
         return match(*given)
 
-    def moved_later(*given: Any) -> Any:
+    def begun_later(*given: Any) -> Any:
         if not has_begun:
             is_there.set()
             assert may_go_on.wait(PATIENCE)
-        return moved(*given)
+        return begun(*given)
 
-    slow.preparer.match, slow.served._moved = match_later, moved_later
-    body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
-    (masks,) = local.prepare(body, "chat").result(PATIENCE).masks
-    waiting = masks.after(None, None)
-    wait_for(lambda: not quick.served._matchings)  # it is closed there when it is moved
+    process.preparer.match, process.served._begun = match_later, begun_later
+    body, leaving = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode(), Leaving()
+    waiting = local.prepare(body, "chat", leaving)
+    if not is_new:
+        (masks,) = waiting.result(PATIENCE).masks
+        waiting = masks.after(None, None)
+        wait_for(lambda: not local.quick.served._matchings)  # it is closed there when it is moved
     assert is_there.wait(PATIENCE)
-    masks.close()
-    wait_for(lambda: slow.served._dropped)
+    (leaving.say if is_new else masks.close)()
+    wait_for(lambda: process.served._dropped)
     may_go_on.set()
-    error: Any = waiting.exception(PATIENCE)
-    assert error.code == "given_up" and len(loaded) == has_begun
-    wait_for(lambda: not slow.served._matchings and not slow.served._dropped)
+    if is_new and has_begun:
+        (masks,) = waiting.result(PATIENCE).masks  # they are there, and must be closed
+        masks.close()
+    else:
+        error: Any = waiting.exception(PATIENCE)
+        assert error.code == "given_up"
+    assert len(loaded) == has_begun
+
+
+@pytest.mark.parametrize("is_slow", [False, True], ids=["begun", "given up"])
+def test_an_answer_that_is_closed_when_it_has_been_moved(local: Any, is_slow: bool) -> None:
+    """The process has forgotten the move before it hears that the answer is closed."""
+    local.quick.preparer.make = refuse
+    if is_slow:
+        local.medium.preparer.match = refuse
+    ask, heard = local.medium.ask, threading.Event()
+
+    def ask_and_close(*what: Any) -> Any:
+        asked, future = ask(*what), unanswered()
+
+        def close_first(_: Any) -> None:
+            masks.close()
+            heard.set()
+            future.set_result(asked.result())
+
+        asked.add_done_callback(close_first)
+        return future
+
+    local.medium.ask = ask_and_close
+    body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
+    (masks,) = local.prepare(body, "chat", Leaving()).result(PATIENCE).masks
+    error: Any = masks.after(None, None).exception(PATIENCE)
+    assert error.code == "given_up" and heard.is_set()
+
+
+def test_a_client_that_leaves_early(local: Any) -> None:
+    """The next process is not asked."""
+    leaving = Leaving()
+
+    def leave(*_: Any) -> Any:
+        leaving.say()
+        raise Slow
+
+    local.quick.preparer.match = leave
+    local.medium.ask = None
+    body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
+    error: Any = local.prepare(body, "chat", leaving).exception(PATIENCE)
+    assert error.code == "given_up"
+
+
+def test_who_hears_that_a_client_leaves() -> None:
+    leaving, called = Leaving(), []
+    leaving.when_said(lambda: called.append(1))
+    leaving.when_said(lambda: called.append(2))
+    assert not called and not leaving.is_said
+    leaving.say()
+    assert called == [2] and leaving.is_said
+    leaving.when_said(lambda: called.append(3))  # too late to wait for it
+    assert called == [2, 3]
 
 
 def test_what_is_refused_elsewhere_is_refused(local: Any) -> None:
@@ -437,14 +503,13 @@ def test_what_is_refused_elsewhere_is_refused(local: Any) -> None:
     quick.preparer.make = medium.preparer.make = refuse
     slow.preparer.make = fail
     body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
-    (masks,) = local.prepare(body, "chat").result(PATIENCE).masks
+    (masks,) = local.prepare(body, "chat", Leaving()).result(PATIENCE).masks
     error: Any = masks.after(None, None).exception(PATIENCE)
     assert error.message == "too much"
     masks.close()
-    wait_for(lambda: not quick.served._matchings and not slow.served._matchings)
     quick.preparer.match = medium.preparer.match = refuse
     slow.preparer.match = fail
-    error = local.prepare(body, "chat").exception(PATIENCE)
+    error = local.prepare(body, "chat", Leaving()).exception(PATIENCE)
     assert error.message == "too much"
 
 
@@ -453,7 +518,7 @@ def test_a_quick_preparer_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = tokenizer_with_template()
     vocabulary = Vocabulary.from_transformers(tokenizer)
     patient, hasty = (
-        Preparer(vocabulary, tokenizer, "hermes", Options(name="m", quick_seconds=seconds), 4096, kind="quick")
+        Preparer(vocabulary, tokenizer, "hermes", Options(name="m", **both(seconds)), 4096, kind="quick")
         for seconds in (10, 1e-9)
     )
     good, bad = (
@@ -483,12 +548,42 @@ def test_a_quick_preparer_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
         patient.make(matching, None, None)
 
 
+def test_what_each_process_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grammar that takes longer than the quick one may take, and not longer than the medium one may."""
+    options = Options(name="m", quick_seconds=1e-9, medium_seconds=10)
+    kinds: list[Kind] = ["quick", "medium", "slow", "long"]
+    assert [options.seconds(kind) for kind in kinds] == [1e-9, 10, None, None]
+    tokenizer = tokenizer_with_template()
+    vocabulary = Vocabulary.from_transformers(tokenizer)
+    quick, medium, slow = (Preparer(vocabulary, tokenizer, "hermes", options, 4096, kind=kind) for kind in kinds[:3])
+    demand = slow.read(json.dumps({**BODY, "structured_outputs": {"regex": "a{5}"}}).encode(), "chat")[1]
+    assert demand is not None
+    with pytest.raises(Slow):
+        quick.match(demand)
+    matchings = [preparer.match(demand)[0] for preparer in (medium, slow)]
+    for preparer, matching, what in zip((medium, slow), matchings, (Slow, ApiError), strict=True):
+        assert preparer.make(matching, None, None).any()
+        monkeypatch.setattr(matching, "_seconds", 200.0)  # as if its masks had taken so long
+        with pytest.raises(what):
+            preparer.make(matching, None, None)
+
+
+def test_options_that_make_no_sense() -> None:
+    for seconds in (0.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="quick_seconds must be more than 0"):
+            Options(quick_seconds=seconds)
+    for seconds in (0.09, float("nan")):
+        with pytest.raises(ValueError, match=r"medium_seconds=.* must be at least quick_seconds=0.1"):
+            Options(quick_seconds=0.1, medium_seconds=seconds)
+
+
 def test_tools_together_take_as_long_as_one() -> None:
     """Each custom tool has a grammar of its own. All of them are bounded together."""
     tokenizer = tokenizer_with_template()
-    options = Options(name="m", limits=replace(LIMITS, load_seconds=0.05, seconds=0.05))
-    preparer = Preparer(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", options, 1 << 22)
-    words = [[f"{tool}_{number}_word" for number in range(1000)] for tool in range(60)]
+    options = Options(name="m", limits=replace(LIMITS, load_seconds=0.1, seconds=0.1))
+    vocabulary = Vocabulary.from_transformers(tokenizer)
+    preparer = Preparer(vocabulary, tokenizer, "hermes", options, 1 << 22)
+    words = [[f"{tool}_{number}" for number in range(200)] for tool in range(200)]
     tools = [
         {
             "type": "custom",
@@ -505,12 +600,13 @@ def test_tools_together_take_as_long_as_one() -> None:
     _, demand = preparer.read(json.dumps({**BODY, "tools": tools}).encode(), "chat")
     assert demand is not None
     one = demand.tools._replace(definitions=json.dumps(tools[:1]))
+    Preparer(vocabulary, tokenizer, "hermes", Options(name="m"), 1 << 22).match(demand._replace(tools=one))  # warms up
     (matching,) = preparer.match(demand._replace(tools=one))
     assert preparer.make(matching, None, None).any()
     began = time.thread_time()
     with pytest.raises(ApiError) as caught:
         preparer.match(demand)
-    assert caught.value.code == "grammar_too_costly" and time.thread_time() - began < 0.5
+    assert caught.value.code == "grammar_too_costly" and time.thread_time() - began < 2
 
 
 def test_a_slow_process_that_ends() -> None:
@@ -519,7 +615,7 @@ def test_a_slow_process_that_ends() -> None:
     made.start()
     try:
         body = json.dumps({**BODY, "structured_outputs": {"regex": "[ab]{9}"}, "n": 2}).encode()
-        masks = made.prepare(body, "chat").result(PATIENCE).masks
+        masks = made.prepare(body, "chat", Leaving()).result(PATIENCE).masks
         assert all(one.after(None, None).result(PATIENCE).any() for one in masks)  # they are in the slow process now
         quick, slow = made.quick._link, made.slow._link
         assert masks[0]._link is masks[1]._link is slow
@@ -528,14 +624,14 @@ def test_a_slow_process_that_ends() -> None:
             error: Any = one.after(ord("a"), None).exception(PATIENCE)
             assert (error.status, error.code) == (503, "restarting")
             one.close()
-        assert made.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt  # free text
-        (again,) = made.prepare(body.replace(b'"n": 2', b'"n": 1'), "chat").result(PATIENCE).masks
+        assert made.prepare(json.dumps(BODY).encode(), "chat", Leaving()).result(PATIENCE).prompt  # free text
+        (again,) = made.prepare(body.replace(b'"n": 2', b'"n": 1'), "chat", Leaving()).result(PATIENCE).masks
         assert again.after(None, None).result(PATIENCE).any()
         assert made.quick._link is quick and made.slow._link is not slow
         long = json.dumps({**BODY, "metadata": {"a": "b" * grammar_process.QUICK_BYTES}}).encode()
         for process in (quick, made.slow._link):
             process.process.kill()
-        assert made.prepare(long, "chat").result(PATIENCE).prompt  # neither of them reads what is long
+        assert made.prepare(long, "chat", Leaving()).result(PATIENCE).prompt  # neither of them reads what is long
         assert made.quick._link is quick
     finally:
         made.close()
@@ -587,7 +683,7 @@ def process() -> Iterator[GrammarProcesses]:
     made = not_started()
     made.start()
     try:
-        assert made.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+        assert made.prepare(json.dumps(BODY).encode(), "chat", Leaving()).result(PATIENCE).prompt
         yield made
     finally:
         made.close()
@@ -600,7 +696,7 @@ def test_a_process_that_hangs_does_not_delay_the_end(
     link: Any = process.quick._link
     stop(link)
     long = {**BODY, "messages": [{"role": "user", "content": "h" * 2_000_000}]}  # more than a pipe takes
-    waiting = [process.prepare(json.dumps(long).encode(), "chat") for _ in range(3)]
+    waiting = [process.prepare(json.dumps(long).encode(), "chat", Leaving()) for _ in range(3)]
     time.sleep(0.2)  # so that the first one is being sent
     thread = threading.Thread(target=process.close, daemon=True)
     thread.start()
@@ -608,8 +704,43 @@ def test_a_process_that_hangs_does_not_delay_the_end(
     assert not thread.is_alive() and link.process.poll() == -signal.SIGKILL
     codes = [one.exception(PATIENCE).code for one in waiting]  # type: ignore[union-attr]
     assert codes == ["restarting", "stopping", "stopping"]
-    late: Any = process.prepare(b"{}", "chat").exception(PATIENCE)
+    late: Any = process.prepare(b"{}", "chat", Leaving()).exception(PATIENCE)
     assert (late.status, late.code) == (503, "stopping")
+
+
+def test_what_the_processes_get_of_the_cores(process: GrammarProcesses) -> None:
+    links: list[Any] = [each._link for each in (process.quick, process.medium, process.long, process.slow)]
+    found = [os.getpriority(os.PRIO_PROCESS, link.process.pid) for link in links]
+    least = os.getpriority(os.PRIO_PROCESS, 0)
+    assert found == [min(least + more, 19) for more in (0, 5, 5, 15)]
+
+
+@pytest.mark.parametrize("ends", ["killed", "hangs"])
+@pytest.mark.parametrize("name", ["long", "medium"])
+def test_another_process_that_ends(
+    process: GrammarProcesses, monkeypatch: pytest.MonkeyPatch, name: str, ends: str
+) -> None:
+    """What it was asked ends with an error, all else goes on, and it is started again."""
+    one: GrammarProcess = getattr(process, name)
+    link: Any = one._link
+    short = json.dumps({**BODY, "structured_outputs": {"regex": "[ab]{9}"}}).encode()
+    long = json.dumps({**BODY, "structured_outputs": {"choice": ["b" * grammar_process.QUICK_CHARACTERS]}}).encode()
+    (masks,) = process.prepare(short, "chat", Leaving()).result(PATIENCE).masks
+    stop(link)
+    waiting = process.prepare(long, "chat", Leaving())
+    wait_for(lambda: link.bodies.oldest() is not None)
+    row = masks.after(None, None).result(PATIENCE)
+    if ends == "killed":
+        link.process.kill()
+    else:
+        monkeypatch.setattr(link_module, "SILENT_SECONDS", 0.05)
+    error: Any = waiting.exception(PATIENCE)
+    assert (error.status, error.code) == (503, "restarting")
+    monkeypatch.undo()
+    (again,) = process.prepare(long, "chat", Leaving()).result(PATIENCE).masks
+    assert again.after(None, None).result(PATIENCE).any() and one._link is not link
+    allowed = int(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))[0])
+    assert masks.after(allowed, None).result(PATIENCE).any()  # of the quick process
 
 
 def test_a_process_that_hangs_is_ended(process: GrammarProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -618,20 +749,20 @@ def test_a_process_that_hangs_is_ended(process: GrammarProcesses, monkeypatch: p
     time.sleep(1.5)  # one that is asked for nothing is left alone
     assert not link.is_lost
     stop(link)
-    error: Any = process.prepare(json.dumps(BODY).encode(), "chat").exception(PATIENCE)
+    error: Any = process.prepare(json.dumps(BODY).encode(), "chat", Leaving()).exception(PATIENCE)
     assert (error.status, error.code) == (503, "restarting") and link.is_lost
     monkeypatch.undo()
-    assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+    assert process.prepare(json.dumps(BODY).encode(), "chat", Leaving()).result(PATIENCE).prompt
     assert process.quick._link is not link
 
 
 def test_a_process_that_hangs_has_made_no_mask(process: GrammarProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     body = {**BODY, "structured_outputs": {"regex": "[ab]{9}"}, "n": 2}
     link: Any = process.quick._link
-    masks = process.prepare(json.dumps(body).encode(), "chat").result(PATIENCE).masks
+    masks = process.prepare(json.dumps(body).encode(), "chat", Leaving()).result(PATIENCE).masks
     assert masks[0].after(None, None).result(PATIENCE).any()
     stop(link)
-    waiting = [masks[0].after(ord("a"), None), masks[1].after(None, None), process.prepare(b"{}", "chat")]
+    waiting = [masks[0].after(ord("a"), None), masks[1].after(None, None), process.prepare(b"{}", "chat", Leaving())]
     wait_for(lambda: link.bodies.oldest() is not None)  # it is sent to this process, not to the next
     monkeypatch.setattr(link_module, "SILENT_SECONDS", 0.5)
     errors: list[Any] = [one.exception(PATIENCE) for one in waiting]
@@ -672,7 +803,7 @@ def test_the_end_does_not_wait_for_a_process_that_starts_again(
     link: Any = process.quick._link
     link.process.kill()
     wait_for(lambda: link.is_lost)
-    waiting = [process.prepare(json.dumps(BODY).encode(), "chat") for _ in range(3)]
+    waiting = [process.prepare(json.dumps(BODY).encode(), "chat", Leaving()) for _ in range(3)]
     wait_for(lambda: process.quick._link is not link)
     again: Any = process.quick._link
     stop(again)
@@ -691,16 +822,16 @@ def test_a_process_that_is_killed_in_the_middle_of_a_body(
     link: Any = process.quick._link
     stop(link)  # so that it has not answered
     body = {**BODY, "messages": [{"role": "user", "content": "h" * length}]}
-    waiting = [process.prepare(json.dumps(body).encode(), "chat")]
+    waiting = [process.prepare(json.dumps(body).encode(), "chat", Leaving())]
     wait_for(lambda: link.bodies.oldest() is not None)
-    waiting.append(process.prepare(json.dumps(BODY).encode(), "chat"))
+    waiting.append(process.prepare(json.dumps(BODY).encode(), "chat", Leaving()))
     link.process.kill()
     first: Any = waiting[0].exception(PATIENCE)
     assert (first.status, first.code) == (503, "restarting") and link.is_lost
     # The next one was sent to the same process, or is the first that is sent to the new one.
     second: Any = waiting[1].exception(PATIENCE)
     assert second is None or second.code == "restarting"
-    assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+    assert process.prepare(json.dumps(BODY).encode(), "chat", Leaving()).result(PATIENCE).prompt
     assert process.quick._link is not link
 
 
@@ -730,7 +861,7 @@ def test_what_cannot_be_read_ends_the_process(process: GrammarProcesses) -> None
             assert waiting.exception(PATIENCE).code == "restarting"
         asker.thread.join(PATIENCE)
         assert link.is_lost
-        assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+        assert process.prepare(json.dumps(BODY).encode(), "chat", Leaving()).result(PATIENCE).prompt
 
 
 def test_an_answer_that_cannot_be_read_is_a_lost_process() -> None:
@@ -752,7 +883,7 @@ def test_an_answer_that_cannot_be_read_is_a_lost_process() -> None:
 def test_the_process_is_not_ended_by_a_signal_to_its_group(process: GrammarProcesses) -> None:
     link: Any = process.quick._link
     os.kill(link.process.pid, signal.SIGTERM)
-    assert process.prepare(json.dumps(BODY).encode(), "chat").result(PATIENCE).prompt
+    assert process.prepare(json.dumps(BODY).encode(), "chat", Leaving()).result(PATIENCE).prompt
     assert link.process.poll() is None and process.quick._link is link
 
 

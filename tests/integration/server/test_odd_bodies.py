@@ -199,7 +199,7 @@ def status(preparer: Preparer, style: str, endpoint: str, body: dict[str, Any], 
     shaped: Any = (Chat if endpoint == "chat" else Responses)(found.request, messages)
     for index in range(len(messages)):
         assert list(shaped.piece(index, Piece("a", (), "stop"))), shown
-    whole = json.loads(json.dumps(shaped.whole(1, 1, 0)))
+    whole = json.loads(shaped.whole(1, 1, 0))
     if endpoint == "chat":
         openai_types.chat.ChatCompletion.model_validate(whole)
     else:  # `metadata` and `text` are repeated as they came, also where OpenAI demands more, such as a name

@@ -91,7 +91,7 @@ def test_chat_completions(saying: Any) -> None:
         message = Message(request, tools.find_style("hermes"))
         chat = Chat(request, [message])
         lines = [line for piece in cuts(random.Random(seed), text, end) for line in chat.piece(0, piece)]
-        (choice,) = chat.whole(3, 4)["choices"]
+        (choice,) = json.loads(chat.whole(3, 4))["choices"]
         said = choice["message"]
         found = [
             (call[call["type"]]["name"], call[call["type"]]["arguments" if call["type"] == "function" else "input"])
