@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from ...earley._meter import tick
 from ...trie.errors import shortened
 from ..errors import GrammarError
 from ..json_schema.python_types import schema_of_type
@@ -292,21 +293,31 @@ def read_choice(given: Any, tools: tuple[Tool, ...], place: str = "/tool_choice"
         mode = inner.get("mode", "auto")
         if mode not in ("auto", "required"):
             raise GrammarError(f"mode must be 'auto' or 'required', not {mode!r}", pointer=f"{where}/mode")
-        allowed = []
+        by_name = {tool.name: (tool,) for tool in tools}
+        allowed: dict[str, Tool] = {}
         for index, reference in enumerate(inner["tools"]):
+            tick()
             at = f"{where}/tools/{index}"
             is_object = isinstance(reference, Mapping) and "type" in reference
-            chosen = read_choice(reference, tools, at) if is_object else None
+            # PERF: in a list of thousands, each name is looked for among the one tool that has it.
+            chosen = read_choice(reference, by_name.get(_named(reference), tools), at) if is_object else None
             if chosen is None or chosen.mode != "named":
                 raise GrammarError('an allowed tool is {"type": "function", "name": ...}', pointer=at)
-            allowed += [tool for tool in chosen.tools if tool not in allowed]
-        return _of_mode(mode, tuple(allowed), where)
+            allowed |= {tool.name: tool for tool in chosen.tools}
+        return _of_mode(mode, tuple(allowed.values()), where)
     raise GrammarError(
         f"unknown tool_choice {shortened(repr(given))}",
         pointer=place,
         hint="use 'auto', 'none', 'required', the name of a tool, or an object of type 'function', 'custom' or "
         "'allowed_tools'",
     )
+
+
+def _named(reference: Mapping[str, Any]) -> str:
+    """Return the name in a reference to a tool; "", which no tool has, if it is not there."""
+    inner = reference.get(reference["type"]) if isinstance(reference["type"], str) else None
+    name = (inner if isinstance(inner, Mapping) else reference).get("name")
+    return name if isinstance(name, str) else ""
 
 
 def _without_nulls(given: Any) -> Any:

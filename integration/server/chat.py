@@ -45,7 +45,7 @@ class Chat:
             )
         usage = _usage(n_prompt, n_tokens, n_reasoning)
         found = {**self._head("chat.completion"), "choices": choices, "usage": usage}
-        return json.dumps(found, ensure_ascii=False)
+        return json.dumps(found, ensure_ascii=False, allow_nan=False)
 
     def begin(self) -> Iterator[str]:
         return iter(())

@@ -117,7 +117,7 @@ def read_structured(given: Fields | None) -> Constraint | None:
         elif name == "choice":
             if not isinstance(value, list):
                 raise given.wrong(name, "a list of strings", value)
-            found.append(Constraint("choice", json.dumps(texts(value, param)), param))
+            found.append(Constraint("choice", json.dumps(texts(value, param), ensure_ascii=False), param))
         elif name == "structural_tag":
             text = value if isinstance(value, str) else exact(value)
             found.append(Constraint("structural_tag", text, param, tuple(options)))
@@ -184,7 +184,7 @@ class Grammars:
         if not tools.definitions:
             assert answer is not None
             return grammar_of(answer, self.vocabulary, self.limits)
-        definitions, choice = _definitions(tools), json.loads(tools.choice)
+        definitions, choice = _definitions(tools), loads(tools.choice)
         mode = read_choice(choice, read_tools(definitions)).mode
         if answer is None or mode in ("required", "named"):
             return self._of_tools(tools, choice)

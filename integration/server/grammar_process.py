@@ -10,11 +10,12 @@ it.
 - The medium process takes over what the quick one has given up, and begins it anew with the tokens that it has. It
   gives up what takes longer than `Options.medium_seconds`.
 - The slow process takes over what the medium one has given up.
-- The long process reads longer bodies, and does nothing else.
+- The long process reads longer bodies, and does nothing else. What their grammars are made of goes to the quick
+  process, or to the medium one if it is more than `QUICK_CHARACTERS`.
 
-So what is quick never waits for what is slow. Nobody knows beforehand how long a grammar takes: each begins in the
-quick process, and goes to the next one when its time is over (a multilevel feedback queue; Corbató, Merwin-Daggett and
-Daley, 1962). The quick process gets more of the cores than the others.
+So what is quick never waits for what is slow. Nobody knows beforehand how long a grammar takes: most begin in the quick
+process, and go to the next one when their time is over (a multilevel feedback queue; Corbató, Merwin-Daggett and Daley,
+1962). The quick process gets more of the cores than the others.
 
 If a process ends by itself, the bodies and answers that it had end with status 503. The next request that needs it
 starts it again.
@@ -39,8 +40,8 @@ QUICK_BYTES = 1 << 15
 they are all tools or digits."""
 
 QUICK_CHARACTERS = 1 << 16
-"""Characters of the longest tools and constraint that are tried in the quick process. Only the first steps with them
-cannot be interrupted."""
+"""Characters of the tools and the constraint of a long body, together, with which the quick process begins. The first
+steps with longer ones cannot be interrupted."""
 
 log = logging.getLogger("earleymask.server")
 
@@ -68,7 +69,7 @@ class GrammarProcess:
     Args:
         arguments: those of `Preparer`. They are pickled.
         kind: which of them it is.
-        next: the process to which goes what this one does not do, or gives up; None: it does everything.
+        next: the process to which goes what this one gives up, or leaves to others; None: it gives up nothing.
 
     Attributes:
         next: as given.
@@ -164,7 +165,8 @@ class Beginning:
         self._process = process
         self._number = next(_numbers)
         self._lock = threading.Lock()
-        self._is_over = self._is_dropped = False
+        self._is_over = False  # the process has answered
+        self._is_dropped = False
         self.future = process.ask(what, demand, tuple(tokens), self._number)
         self.future.add_done_callback(self._ended)
 
@@ -228,8 +230,8 @@ class GrammarProcesses:
             if demand is None:
                 future.set_result(prepared)
                 return
-            is_tried = reader is self.quick or demand.n_characters() > QUICK_CHARACTERS
-            matched(prepared, demand, self.quick if is_tried else reader, (link, (shown, seconds)))
+            skips_quick = reader is self.long and demand.n_characters() > QUICK_CHARACTERS
+            matched(prepared, demand, self.quick if skips_quick else reader, (link, (shown, seconds)))
 
         def matched(prepared: Prepared, demand: Demand, process: GrammarProcess, asked: tuple[Link, Any]) -> None:
             link, (shown, seconds) = asked

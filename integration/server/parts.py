@@ -10,7 +10,7 @@ from uuid import uuid4
 from ...grammar.tools.style import Style
 from ...tools import Event, Parser
 from .engine import Piece
-from .requests import Request
+from .requests import Request, tool_name
 from .thinking import Reasoning, Splitter
 
 
@@ -47,7 +47,7 @@ class Message:
         self.calls: list[Call] = []
         self.entries: list[dict[str, Any]] = []
         self.finish: str | None = None
-        self._custom = {_name(tool) for tool in request.tools if tool["type"] == "custom"}
+        self._custom = {tool_name(tool) for tool in request.tools if tool["type"] == "custom"}
         # Without calls, the text is the answer whatever it looks like, but for the frame that some styles have.
         has_parts = request.mode != "none" or (request.answer is None and style.layout != "free")
         self._parser = Parser(style, tools=request.tools, reasoning=None) if request.tools and has_parts else None
@@ -129,8 +129,3 @@ class Message:
             self.calls[event.call_index].text += event.text
         elif event.kind == "end":
             self.calls[event.call_index].is_complete = True
-
-
-def _name(tool: dict[str, Any]) -> str:
-    inner: dict[str, Any] = tool.get(tool["type"], tool)
-    return str(inner["name"])

@@ -33,7 +33,7 @@ from .conversation import Prompts, shown_tools
 from .errors import ApiError, bad, given_up, of_grammar, ours
 from .fields import check, shown
 from .options import Kind, Options
-from .requests import Request, read_chat, read_response
+from .requests import Request, read_back, read_chat, read_response
 from .thinking import Reasoning, reasoning_after
 
 LOADERS = 8
@@ -89,12 +89,17 @@ class Demand(NamedTuple):
     max_param: str
 
     def n_characters(self) -> int:
-        """Return how many characters of the body its grammar is made of."""
-        return len(self.tools.definitions) + (0 if self.answer is None else len(self.answer.text))
+        """Return how many characters its grammar is made of."""
+        text = "" if self.answer is None else self.answer.text
+        return len(self.tools.definitions) + len(self.tools.choice) + len(text)
 
 
 class Leaving:
-    """Whether the client of a request has left. Threads may share it."""
+    """Says that the client of a request has left. Threads may share it.
+
+    Attributes:
+        is_said: whether it has been said.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -299,7 +304,9 @@ class Preparer:
         if is_bound:
             budget = left if request.fits else None
             demand = Demand(tools, request.answer, reasoning, request.n, budget, request.max_param)
-        return Prepared(replace(request, messages=[]), prompt, reasoning, [None] * request.n, 0.0), demand
+        # To make objects of what goes to another process takes a tenth of a second for a megabyte of lists.
+        short = replace(request, messages=[], choice=None, tools=read_back(request.tools, self.grammars.style))
+        return Prepared(short, prompt, reasoning, [None] * request.n, 0.0), demand
 
     def _match(self, demand: Demand, is_new: bool) -> list[Matching]:
         matcher = self.grammars.matcher(demand.tools, demand.answer, demand.reasoning)

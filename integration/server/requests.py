@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from ...errors import GrammarError
+from ...grammar.tools.arguments import find as find_notation
+from ...grammar.tools.arguments.tagged import Tagged
 from ...grammar.tools.definitions import read_choice, read_tools
+from ...grammar.tools.style import Style
 from . import conversation
 from .constraints import Constraint, Tools, exact, read_format, read_structured
 from .errors import bad
@@ -53,8 +57,8 @@ class Request:
     Attributes:
         model: the name of the model.
         messages: for the chat template; none once the prompt has been made.
-        tools: the tools, as their definitions stand in the body.
-        choice: `tool_choice`.
+        tools: the tools, as their definitions stand in the body; then no more than it takes to read calls.
+        choice: `tool_choice`; then None.
         parallel: whether a message may have several calls.
         closed: whether arguments of calls have only members of which their schemas speak.
         answer: what an answer must be.
@@ -69,8 +73,7 @@ class Request:
         streams: whether pieces are sent as they come.
         with_usage: whether a stream of chat completions has a last chunk with the usage.
         template: what the chat template is told beside the messages.
-        echo: what a response repeats of its request: the JSON of an object. Only the text leaves the process that reads
-            bodies: to make objects of a long one takes a tenth of a second in which no pass can run.
+        echo: what a response repeats of its request: the JSON of an object; "" for chat completions.
         mode: which calls an answer may have: "none", "auto", "required", or "named" for one tool.
     """
 
@@ -92,7 +95,7 @@ class Request:
     streams: bool = False
     with_usage: bool = False
     template: dict[str, bool] = field(default_factory=dict)
-    echo: str = "{}"
+    echo: str = ""
     mode: str = "none"
 
     def tools_text(self) -> Tools:
@@ -320,7 +323,7 @@ def _flat(value: Any) -> Any:
 
 
 def _json(**members: Any) -> str:
-    return json.dumps(members, ensure_ascii=False)
+    return json.dumps(members, ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any, param: str) -> Any:
@@ -333,3 +336,16 @@ def _plain(value: Any, param: str) -> Any:
         return found
 
     return json.loads(exact(value), parse_float=number)
+
+
+def read_back(tools: Sequence[dict[str, Any]], style: Style) -> list[dict[str, Any]]:
+    """Return as much of some tools as it takes to read calls of them: the schemas only where the notation of the style
+    does not tell what is text and what is a number."""
+    if isinstance(find_notation(style.arguments), Tagged):
+        return [*tools]
+    return [{"type": tool["type"], "name": tool_name(tool)} for tool in tools]
+
+
+def tool_name(tool: dict[str, Any]) -> str:
+    inner: dict[str, Any] = tool.get(tool["type"], tool)
+    return str(inner["name"])

@@ -193,7 +193,8 @@ class Responses:
             "truncation": "disabled",
             "usage": usage,
         }
-        return f"{json.dumps(found, ensure_ascii=False)[:-1]}, {self.request.echo[1:]}"
+        text = json.dumps(found, ensure_ascii=False, allow_nan=False)
+        return f"{text[:-1]}, {self.request.echo[1:]}"
 
     def _event(self, kind: str, response: str | None = None, **data: Any) -> str:
         text = json.dumps({"type": kind, "sequence_number": self._number, **data}, ensure_ascii=False)

@@ -75,7 +75,7 @@ class Served:
         self._locks = {id(bodies): threading.Lock(), id(masks): threading.Lock()}
         self._matchings: dict[int, Matching] = {}
         self._numbers = itertools.count()
-        self._dropped: set[int] = set()  # numbers of `Beginning`
+        self._dropped: set[int] = set()  # numbers of each `Beginning` that was dropped before it was over
 
     def read_bodies(self) -> None:
         while True:

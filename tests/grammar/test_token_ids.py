@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary, VocabularyError
+from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary, VocabularyError
 from earleymask.earley import Engine
 from earleymask.earley._regex import Regexes
 from earleymask.grammar import token_ids
@@ -276,9 +276,10 @@ def test_so_many_sets_at_most(load: str) -> None:
     """The number of sets has a limit: each is a bitmap of the vocabulary, 16 KB for 131,072 tokens."""
     begin = "start: " if load == "from_lark" else "root ::= "
     make = getattr(Grammar, load)
-    make(begin + " ".join(f"<[{i}-9999]>" for i in range(4096)))
+    patient = Limits(load_seconds=30)
+    make(begin + " ".join(f"<[{i}-9999]>" for i in range(4096)), limits=patient)
     with pytest.raises(LimitError, match="more than 4096 different sets of token ids") as caught:
-        make(begin + " ".join(f"<[{i}-9999]>" for i in range(4097)))
+        make(begin + " ".join(f"<[{i}-9999]>" for i in range(4097)), limits=patient)
     assert caught.value.line == 1
 
 

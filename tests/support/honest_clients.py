@@ -55,7 +55,7 @@ class Honest:
 
     Attributes:
         waits: of the clients of each of `KINDS`.
-        n_complete: how many answers of each kind came to their ends.
+        n_complete: how many answers of each kind have not been cut.
         wrong: what was wrong with answers.
     """
 

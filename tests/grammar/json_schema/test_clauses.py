@@ -144,12 +144,16 @@ def test_combinations_of_many_objects(way: str, name: str) -> None:
     assert valid and len(valid) < len(TEXTS)
 
 
+PATIENT = earleymask.Limits(load_seconds=30)
+"""For what takes a second to load, and longer on a slow machine."""
+
+
 def test_what_is_beyond_reach_is_refused_before_anything_is_written() -> None:
     # Each value matches each of the 12 patterns or not, so after `a` there are 2**12 cases.
     branches = [{"properties": {"a": {"pattern": f"x{i}"}, "b": {"pattern": f"y{i}"}}} for i in range(12)]
     schema = {"properties": {"v": {"type": "object", "oneOf": branches}}}
     with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
-        Grammar.from_json_schema(schema)
+        Grammar.from_json_schema(schema, limits=PATIENT)
     assert "#/properties/v" in str(caught.value)
 
 
@@ -160,7 +164,7 @@ def test_combinations_within_each_other_are_refused_before_anything_is_written()
         for i in range(4)
     ]
     with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
-        Grammar.from_json_schema({"properties": {"v": {"type": "object", "oneOf": inner}}})
+        Grammar.from_json_schema({"properties": {"v": {"type": "object", "oneOf": inner}}}, limits=PATIENT)
     assert "#/properties/v" in str(caught.value)
     multiples = {"anyOf": [{"multipleOf": 10**6 + 3}, {"multipleOf": 12}, {"multipleOf": 77}]}
     others = {"anyOf": [{"not": {"anyOf": [{"multipleOf": 10**6 + 33}, {"multipleOf": 7}]}}, {"multipleOf": 44}]}

@@ -159,11 +159,8 @@ def besiege(
         print(f"  | {kind}, first token | {summary(each.first, most)} |")
         print(f"  | {kind}, between tokens | {summary(each.gaps, most)} |")
     print(f"  the honest clients waited {for_cores:.2f} s for a core", flush=True)
-    if given.most is not None:
-        problems += [f"{kind}: no honest client has had two tokens" for kind, each in waits.items() if not each.gaps]
-        problems += [
-            f"{kind}: no answer was complete" for kind in waits if kind != KINDS[0] and not honest.n_complete[kind]
-        ]
+    if given.siege:
+        problems += [f"{who}: {kind} has not had two tokens" for kind, each in waits.items() if not each.gaps]
     if given.most is not None:
         bounded = {kind: each for kind, each in waits.items() if kind != SLOW}
         counts = {name: longer(address, name, before[name]) for name in (OVERHEAD, *[FIRST[kind] for kind in bounded])}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import pickletools
 import random
 import signal
 import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -289,7 +291,11 @@ def local() -> Iterator[GrammarProcesses]:
         next = Local(Preparer(*given, kind=kind), next)
         setattr(here, kind, next)
     yield made
-    wait_for(lambda: not any(one.served._matchings or one.served._dropped for one in here._all()))  # nothing is left
+    for one in here._all():  # all that was told before has arrived
+        one.tell("drop", -1)
+        wait_for(lambda one=one: -1 in one.served._dropped)
+        one.tell("forget", -1)
+        wait_for(lambda one=one: not one.served._dropped and not one.served._matchings)
     made.close()
 
 
@@ -356,8 +362,9 @@ def test_an_answer_that_becomes_slow_goes_on_elsewhere(
 
 
 @pytest.mark.parametrize("n_refused", [0, 1, 2], ids=["quick", "medium", "slow"])
+@pytest.mark.parametrize("kind", ["grammar", "tools", "tool_choice"])
 @pytest.mark.parametrize("length", [0, grammar_process.QUICK_BYTES, grammar_process.QUICK_CHARACTERS])
-def test_where_a_body_is_read_and_its_grammar_loaded(local: Any, length: int, n_refused: int) -> None:
+def test_where_a_body_is_read_and_its_grammar_loaded(local: Any, length: int, kind: str, n_refused: int) -> None:
     """The quick process loads the grammars of long bodies, too, unless these are long themselves. What is slow goes to
     one after the other."""
     order = ("quick", "medium", "slow")
@@ -379,7 +386,17 @@ def test_where_a_body_is_read_and_its_grammar_loaded(local: Any, length: int, n_
         preparer.read, preparer.match = noted(name, "read"), noted(name, "match")
     is_long, is_longer = length > 0, length == grammar_process.QUICK_CHARACTERS
     text = "// " + "b" * length + '\nstart: "ab"'
-    for constraint in ({"metadata": {"a": text}}, {"structured_outputs": {"grammar": text}, "n": 2}):
+    bound: dict[str, Any] = {"n": 2}
+    if kind == "grammar":
+        bound |= {"structured_outputs": {"grammar": text}}
+    else:
+        of_tool = {"format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": text}}}
+        tools = [{"type": "custom", "custom": {"name": "f", **(of_tool if kind == "tools" else {})}}]
+        one = {"type": "custom", "name": "f"}
+        allowed = {"mode": "required", "tools": [one] * (1 + (kind == "tool_choice") * length // 20)}
+        bound |= {"tools": tools, "tool_choice": {"type": "allowed_tools", "allowed_tools": allowed}}
+    local.long.preparer.max_length = local.quick.preparer.max_length = 1 << 30
+    for constraint in ({"metadata": {"a": text}}, bound):
         found = local.prepare(json.dumps({**BODY, **constraint}).encode(), "chat", Leaving()).result(PATIENCE)
         expected = [("long" if is_long else "quick", "read")]
         if "n" in constraint:
@@ -441,9 +458,23 @@ def test_what_nobody_waits_for_while_it_is_moved(local: Any, has_begun: bool, wh
     assert len(loaded) == has_begun
 
 
+def test_an_answer_that_is_closed_when_its_move_has_failed(local: Any) -> None:
+    """The process is told nothing more about the move."""
+
+    def fail(*_: Any) -> Any:
+        raise ApiError(400, "too much", None, "grammar_too_costly")
+
+    local.quick.preparer.make, local.medium.preparer.match = refuse, fail
+    body = json.dumps({**BODY, "structured_outputs": {"grammar": GRAMMAR}}).encode()
+    (masks,) = local.prepare(body, "chat", Leaving()).result(PATIENCE).masks
+    error: Any = masks.after(None, None).exception(PATIENCE)
+    assert error.message == "too much"
+    masks.close()
+
+
 @pytest.mark.parametrize("is_slow", [False, True], ids=["begun", "given up"])
 def test_an_answer_that_is_closed_when_it_has_been_moved(local: Any, is_slow: bool) -> None:
-    """The process has forgotten the move before it hears that the answer is closed."""
+    """The process has answered before it hears that the answer is closed."""
     local.quick.preparer.make = refuse
     if is_slow:
         local.medium.preparer.match = refuse
@@ -566,6 +597,31 @@ def test_what_each_process_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(matching, "_seconds", 200.0)  # as if its masks had taken so long
         with pytest.raises(what):
             preparer.make(matching, None, None)
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "responses"])
+@pytest.mark.parametrize("field", ["tools", "metadata", "messages"])
+def test_what_is_long_leaves_the_process_as_text(field: str, endpoint: str) -> None:
+    """The process of the model would have to make objects of it, and no pass can run meanwhile."""
+    tokenizer = tokenizer_with_template()
+    preparer = Preparer(Vocabulary.from_transformers(tokenizer), tokenizer, "hermes", Options(name="m"), 1 << 30)
+    lists: list[Any] = [[]] * 10_000
+    given: dict[str, Any] = {"model": "m", "metadata": {"a": lists}} if field == "metadata" else {"model": "m"}
+    said: list[Any] = [{"role": "user", "content": "hi"}] * (5_000 if field == "messages" else 1)
+    given["messages" if endpoint == "chat" else "input"] = said
+    if field == "tools":
+        inner = {"name": "f", "parameters": {"type": "object", "default": lists}}
+        given["tools"] = [
+            {"type": "function", "function": inner} if endpoint == "chat" else {"type": "function", **inner}
+        ]
+    found, _ = preparer.read(json.dumps(given).encode(), endpoint)
+    marks = Counter(code.name for code, _, _ in pickletools.genops(pickle.dumps(found._replace(prompt=[]))))
+    assert sum(marks[name] for name in ("EMPTY_LIST", "EMPTY_DICT", "EMPTY_TUPLE", "TUPLE")) < 100
+    if endpoint == "responses" and field != "messages":
+        echo = json.loads(found.request.echo)
+        assert (
+            len(echo["metadata"]["a"] if field == "metadata" else echo["tools"][0]["parameters"]["default"]) == 10_000
+        )
 
 
 def test_options_that_make_no_sense() -> None:

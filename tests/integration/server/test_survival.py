@@ -23,6 +23,8 @@ pytest.importorskip("uvicorn")
 httpx = pytest.importorskip("httpx")
 
 from earleymask.integration.server.app import create_app  # noqa: E402
+from earleymask.integration.server.errors import given_up  # noqa: E402
+from earleymask.integration.server.link import unanswered  # noqa: E402
 from earleymask.integration.server.options import Options  # noqa: E402
 
 torch.set_num_threads(1)
@@ -53,6 +55,11 @@ class Served:
 
     def post(self, body: Any, path: str = "chat/completions", **options: Any) -> Any:
         return httpx.post(f"{self.address}/v1/{path}", json=body, timeout=PATIENCE, **options)
+
+    def post_hastily(self, body: Any) -> None:
+        """Leave when nothing has come for a while."""
+        hasty = httpx.Timeout(PATIENCE, read=0.3)
+        httpx.post(f"{self.address}/v1/chat/completions", json=body, timeout=hasty)
 
     def stream(self, body: Any) -> Any:
         path = f"{self.address}/v1/chat/completions"
@@ -190,13 +197,35 @@ def test_a_client_that_leaves_a_stream_frees_its_slot(served: Served) -> None:
 
 
 def test_a_client_that_does_not_wait_for_an_answer_frees_its_slot(served: Served) -> None:
-    hasty = httpx.Timeout(PATIENCE, read=0.3)
     for _ in range(3):
         with pytest.raises(httpx.ReadTimeout):
-            httpx.post(f"{served.address}/v1/chat/completions", json=ENDLESS, timeout=hasty)
+            served.post_hastily(ENDLESS)
     assert served.is_idle()
     assert served.answers()
     assert served.server.metrics.value("earleymask_disconnects_total") >= 3
+
+
+def test_a_client_that_leaves_while_its_grammar_is_loaded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those who load it are told, and it keeps its place until they have given it up."""
+    asked: list[tuple[Any, Any]] = []
+
+    def prepare(body: bytes, endpoint: str, leaving: Any) -> Any:
+        future = unanswered()
+        asked.append((leaving, future))
+        return future
+
+    monkeypatch.setattr(served.server.preparing, "prepare", prepare)
+    with pytest.raises(httpx.ReadTimeout):
+        served.post_hastily(SHORT)
+    ((leaving, future),) = asked
+    end = time.monotonic() + PATIENCE
+    while not leaving.is_said and time.monotonic() < end:
+        time.sleep(0.01)
+    assert leaving.is_said and served.server._n_loading == 1
+    future.set_exception(given_up())
+    while served.server._n_loading and time.monotonic() < end:
+        time.sleep(0.01)
+    assert served.server._n_loading == 0 and served.is_idle()
 
 
 def test_a_full_queue_is_said(served: Served) -> None:
