@@ -298,7 +298,7 @@ def read_choice(given: Any, tools: tuple[Tool, ...], place: str = "/tool_choice"
         for index, reference in enumerate(inner["tools"]):
             tick()
             at = f"{where}/tools/{index}"
-            is_object = isinstance(reference, Mapping) and "type" in reference
+            is_object = isinstance(reference, Mapping) and reference.get("type", kind) != kind  # which is no tool
             # PERF: in a list of thousands, each name is looked for among the one tool that has it.
             chosen = read_choice(reference, by_name.get(_named(reference), tools), at) if is_object else None
             if chosen is None or chosen.mode != "named":

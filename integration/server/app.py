@@ -233,7 +233,7 @@ class Server:
             raise ApiError(429, f"n={request.n}: so many answers cannot wait; try again later", "n", "queue_full")
         run.enter(request.n - 1)
         left = request.max_tokens or self.max_length - len(prompt)
-        written = self._names if request.tools else self._marks if reasoning else ()
+        written = self._names if request.has_tools else self._marks if reasoning else ()
         for index in range(request.n):
             run.answers.append(
                 Answer(

@@ -40,8 +40,8 @@ QUICK_BYTES = 1 << 15
 they are all tools or digits."""
 
 QUICK_CHARACTERS = 1 << 16
-"""Characters of the tools and the constraint of a long body, together, with which the quick process begins. The first
-steps with longer ones cannot be interrupted."""
+"""Characters of the tools, `tool_choice` and constraint of a long body, together, with which the quick process begins.
+The first steps with longer ones cannot be interrupted."""
 
 log = logging.getLogger("earleymask.server")
 

@@ -50,7 +50,7 @@ class Message:
         self._custom = {tool_name(tool) for tool in request.tools if tool["type"] == "custom"}
         # Without calls, the text is the answer whatever it looks like, but for the frame that some styles have.
         has_parts = request.mode != "none" or (request.answer is None and style.layout != "free")
-        self._parser = Parser(style, tools=request.tools, reasoning=None) if request.tools and has_parts else None
+        self._parser = Parser(style, tools=request.tools, reasoning=None) if request.has_tools and has_parts else None
         # If a message is calls or an answer of a schema, its first character says which: see `Grammars`.
         self._may_be_plain = request.mode == "auto" and request.answer is not None
         self._call = style.triggers[0].lstrip()[:1]

@@ -58,6 +58,7 @@ class Request:
         model: the name of the model.
         messages: for the chat template; none once the prompt has been made.
         tools: the tools, as their definitions stand in the body; then no more than it takes to read calls.
+        has_tools: whether there are tools.
         choice: `tool_choice`; then None.
         parallel: whether a message may have several calls.
         closed: whether arguments of calls have only members of which their schemas speak.
@@ -97,6 +98,7 @@ class Request:
     template: dict[str, bool] = field(default_factory=dict)
     echo: str = ""
     mode: str = "none"
+    has_tools: bool = False
 
     def tools_text(self) -> Tools:
         if not self.tools:
@@ -282,7 +284,8 @@ def _tools(fields: Fields) -> dict[str, Any]:
         mode = read_choice(choice, known).mode if tools else "none"
     except GrammarError as error:
         raise bad(str(error), "tool_choice", "invalid_grammar") from None
-    return {"tools": tools, "choice": "auto" if choice is None else choice, "parallel": parallel, "mode": mode}
+    choice = "auto" if choice is None else choice
+    return {"tools": tools, "choice": choice, "parallel": parallel, "mode": mode, "has_tools": bool(tools)}
 
 
 def _template(fields: Fields) -> dict[str, bool]:
@@ -339,11 +342,11 @@ def _plain(value: Any, param: str) -> Any:
 
 
 def read_back(tools: Sequence[dict[str, Any]], style: Style) -> list[dict[str, Any]]:
-    """Return as much of some tools as it takes to read calls of them: the schemas only where the notation of the style
-    does not tell what is text and what is a number."""
+    """Return as much of some tools as it takes to read calls of them: which are custom, and the definitions of all
+    where the notation of the style does not tell what is text and what is a number."""
     if isinstance(find_notation(style.arguments), Tagged):
         return [*tools]
-    return [{"type": tool["type"], "name": tool_name(tool)} for tool in tools]
+    return [{"type": "custom", "name": tool_name(tool)} for tool in tools if tool["type"] == "custom"]
 
 
 def tool_name(tool: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from earleymask import Vocabulary
+from earleymask.grammar.tools.style import find
 from earleymask.integration.server.constraints import Grammars
 from earleymask.integration.server.errors import ApiError
 from earleymask.integration.server.requests import read_chat, read_response
@@ -418,3 +420,33 @@ def test_custom_tools_are_read_in_both_shapes() -> None:
     other = response(tools=[{"type": "custom", "name": "run", "format": {"type": "grammar", **LARK}}])
     assert one.tools_text().choice == other.tools_text().choice == '"auto"'
     assert "start" in one.tools_text().definitions and "start" in other.tools_text().definitions
+
+
+@pytest.mark.parametrize("style", ["hermes", "llama", "gemma", "qwen_3_coder", "glm_4_7"])
+def test_calls_are_read_back_with_what_is_left_of_the_tools(style: str) -> None:
+    """In some styles, only the schema tells whether 1 is a number."""
+    pytest.importorskip("starlette")
+    from earleymask.integration.server.engine import Piece
+    from earleymask.integration.server.parts import Message
+    from earleymask.integration.server.requests import read_back
+    from earleymask.tools import ToolCall, render
+
+    schema = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "number": {"type": "integer"}, "list": {"type": "array"}},
+    }
+    tools = [
+        {"type": "function", "function": {"name": "f", "parameters": schema}},
+        {"type": "custom", "custom": {"name": "g"}},
+    ]
+    request = read_chat({"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools})
+    arguments = {"text": "1", "number": 1, "list": ["1", 1]}
+    for call in (ToolCall("f", arguments), ToolCall("g", input="1")):
+        text = render([call], style, tools=tools)
+        found = []
+        for known in (tools, read_back(tools, find(style))):
+            message = Message(replace(request, tools=known), find(style))
+            message.add(Piece(text, (), "stop"))
+            found.append([(each.name, each.is_custom, each.text) for each in message.calls])
+        assert found[0] == found[1] and len(found[0]) == 1
+        assert found[0][0][2] == "1" if call.name == "g" else json.loads(found[0][0][2]) == arguments
