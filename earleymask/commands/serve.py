@@ -18,7 +18,7 @@ def run(given: argparse.Namespace) -> int:
     model, tokenizer = load_model(given.model, dtype=given.dtype)
     try:
         model.to(given.device)
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:  # the second is how a torch without CUDA refuses it
         raise CommandError(f"cannot use the device {given.device!r}: {error}") from None
     if given.chat_template is not None:
         tokenizer.chat_template = read_text(given.chat_template, "chat template")

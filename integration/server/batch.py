@@ -100,11 +100,11 @@ class Model:
             raise ValueError(f"{type(model).__name__} cannot be served: {error}") from error
 
     def read(self, prompt: Sequence[int]) -> tuple[torch.Tensor, Rows]:
-        """Read a prompt. Return the scores after it, of shape `(1, logits)`, and its row."""
+        """Read a prompt. Return the scores after it, float32 of shape `(1, logits)` on the CPU, and its row."""
         return self._pass(Rows([], []), torch.tensor([list(prompt)]))
 
     def advance(self, rows: Rows, tokens: Sequence[int]) -> tuple[torch.Tensor, Rows]:
-        """Read one more token of each row. Return the scores after it, one row each, and the rows."""
+        """Read one more token of each row. Return the scores after it, one row each as in `read`, and the rows."""
         return self._pass(rows, torch.tensor(tokens)[:, None])
 
     def _pass(self, rows: Rows, ids: torch.Tensor) -> tuple[torch.Tensor, Rows]:
@@ -126,4 +126,6 @@ class Model:
             **({"logits_to_keep": 1} if self._keeps_last else {}),
         )
         layers = [(layer.keys, layer.values) for layer in cache.layers]
-        return output.logits[:, -1].float(), Rows(layers, (lengths + n_new).tolist())
+        # The scores are chosen from in the memory of the CPU. One copy brings those of all rows there, and waits until
+        # the device has made them, so that what the caller measures is the pass.
+        return output.logits[:, -1].cpu().float(), Rows(layers, (lengths + n_new).tolist())

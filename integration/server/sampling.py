@@ -72,15 +72,16 @@ class Sampler:
         sampling = self.sampling
         if sampling.bias:
             ids, values = zip(*sampling.bias, strict=True)
-            scores[list(ids)] += torch.tensor(values, device=scores.device)
+            scores[list(ids)] += torch.tensor(values)
         if self.counts and (sampling.frequency_penalty or sampling.presence_penalty):
-            counts = torch.tensor(list(self.counts.values()), device=scores.device, dtype=scores.dtype)
+            counts = torch.tensor(list(self.counts.values()), dtype=scores.dtype)
             scores[list(self.counts)] -= counts * sampling.frequency_penalty + sampling.presence_penalty
 
     def choose(self, scores: torch.Tensor) -> Chosen:
-        """Choose among the finite scores of this row: float32, masked. Raises ValueError if there are none, or NaN."""
+        """Choose among the finite scores of this row: float32, on the CPU, masked. Raises ValueError if there are none,
+        or NaN."""
         # numpy, because each operation of torch gives the interpreter's lock away, and waits for it then.
-        values = scores.cpu().numpy()
+        values = scores.numpy()
         best = int(values.argmax())
         if not np.isfinite(values[best]):
             raise ValueError("the model gave no finite score to any allowed token")

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -24,8 +22,8 @@ from earleymask.earley._apply import apply_rows
 torch = pytest.importorskip("torch")
 
 from support.applying_cases import TORCH_FLOATS, as_integers, cases  # noqa: E402  # it needs torch
+from support.children import run_in_a_child  # noqa: E402
 from support.effort import effort  # noqa: E402
-from support.paths import ROOT  # noqa: E402
 
 LIST = r"""
 start: "[" (ITEM ("," ITEM)~0..2)? "]"
@@ -278,21 +276,6 @@ def test_memory_that_does_not_fit_is_not_written(logits: np.ndarray, words: np.n
 
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
-
-
-def run_in_a_child(module: str, **variables: str) -> str:
-    """Return what a module prints, in a process with these variables of the environment."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    child = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", module],
-        cwd=ROOT / "tests",  # Python puts it before the package
-        env={**environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert child.returncode == 0, child.stdout + child.stderr
-    return child.stdout
 
 
 @needs_triton

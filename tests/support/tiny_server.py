@@ -1,4 +1,7 @@
-"""A tiny random Llama behind the endpoints of `earleymask serve`, for tests and campaigns."""
+"""A tiny random Llama behind the endpoints of `earleymask serve`, for tests and campaigns.
+
+With EARLEYMASK_DEVICE=cuda it is on a GPU, with EARLEYMASK_DEVICE=second on a device that only seems to be one.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,11 @@ def deepseek_tokenizer() -> Any:
 
 
 def tiny_llama(tokenizer: Any, kind: str = "Llama", length: int = 4096, seed: int = 0, **config: Any) -> Any:
-    """Make a random model for a tokenizer: float32, on the CPU."""
+    """Make a random model for a tokenizer: float32, on the device of the tests."""
     import torch
     import transformers
+
+    from support.second_device import chosen_device
 
     torch.manual_seed(seed)
     made = getattr(transformers, f"{kind}Config")(
@@ -56,7 +61,7 @@ def tiny_llama(tokenizer: Any, kind: str = "Llama", length: int = 4096, seed: in
         pad_token_id=None,
         **config,
     )
-    return getattr(transformers, f"{kind}ForCausalLM")(made).eval()
+    return getattr(transformers, f"{kind}ForCausalLM")(made).eval().to(chosen_device())
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def alone(model: Model, prompt: list[int], n: int) -> list[int]:
     tokens = list(prompt)
     with torch.inference_mode():
         for _ in range(n):
-            scores = model.model(input_ids=torch.tensor([tokens])).logits[0, -1]
+            scores = model.model(input_ids=torch.tensor([tokens]).to(model.device)).logits[0, -1]
             tokens.append(int(scores.argmax()))
     return tokens[len(prompt) :]
 

@@ -540,7 +540,8 @@ def test_answers_follow_the_masks_of_a_matcher(client: Any) -> None:
     prompt = tokenizer(text, add_special_tokens=False)["input_ids"]
     with torch.inference_mode():
         while not matcher.is_finished() and matcher.n_tokens < 40:
-            scores = model(input_ids=torch.tensor([prompt + matcher.tokens])).logits[0, -1]
+            ids = torch.tensor([prompt + matcher.tokens]).to(model.device)
+            scores = model(input_ids=ids).logits[0, -1].cpu()
             scores[~torch.from_numpy(matcher.mask())] = -torch.inf
             matcher.accept(int(scores.argmax()))
     found = chat(client, temperature=0, max_tokens=40, n=3, response_format=FORMAT)

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = tokenizer_with_template()
     folder = tmp_path_factory.mktemp("model")
     tokenizer.save_pretrained(folder)
-    tiny_llama(tokenizer).save_pretrained(folder)
+    tiny_llama(tokenizer).cpu().save_pretrained(folder)
     return folder
 
 
@@ -94,7 +94,11 @@ def test_a_server_that_others_reach_without_a_key_is_warned_of(
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [(["--tool-style", "qwen3"], "did you mean qwen_3"), (["--device", "warp"], "cannot use the device 'warp'")],
+    [
+        (["--tool-style", "qwen3"], "did you mean qwen_3"),
+        (["--device", "warp"], "cannot use the device 'warp'"),
+        (["--device", "cuda:99"], "cannot use the device 'cuda:99'"),
+    ],
 )
 def test_options_that_cannot_be(
     folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
