@@ -70,7 +70,7 @@ def write_model(folder: str) -> None:
     tokenizer.save_pretrained(folder)
     model = tiny_llama(tokenizer, "Phi", length=LENGTH)
     model.lm_head.bias.data[tokenizer.eos_token_id] = EOS_BIAS
-    model.save_pretrained(folder)
+    model.cpu().save_pretrained(folder)
 
 
 def _path() -> str:

@@ -5,7 +5,8 @@
 A tiny random model is written to a folder and served from there. Each request has another grammar: a schema, a pattern,
 a Lark grammar, choices, tools, custom tools; as a whole or as a stream, to both endpoints. Every finished answer must
 be valid. Some clients leave in the middle, some send hostile grammars or prompts that are too long. At the end, no
-answer may have a slot, and the memory must be flat. `--deepseek` takes DeepSeek's vocabulary of 129,280 tokens.
+answer may have a slot, and the memory must be flat. `--deepseek` takes DeepSeek's vocabulary of 129,280 tokens,
+EARLEYMASK_DEVICE=cuda a GPU.
 
 The last part is a siege: honest clients stream free text and answers of grammars, first alone and then while others
 send nothing but hostile grammars. Some honest grammars are small, some come in long bodies, and some take long to load
@@ -174,7 +175,7 @@ def served(is_deepseek: bool) -> Iterator[tuple[str, int]]:
     tokenizer = deepseek_tokenizer() if is_deepseek else tokenizer_with_template()
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
-        tiny_llama(tokenizer).save_pretrained(folder)
+        tiny_llama(tokenizer).cpu().save_pretrained(folder)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

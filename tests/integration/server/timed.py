@@ -2,6 +2,8 @@
 
     python -m tests.integration.server.timed --model PATH ...
 
+The model is on the device that EARLEYMASK_DEVICE says.
+
 - `STEP`: the time of each step, but for what its thread waited for a core. Where other programs use the cores, the time
   of a step says more about them than about the server. Linux counts for each thread how long it was ready to run and
   did not. What is left of a step is its own work, passes included, and what it waited for: the interpreter's lock,
@@ -25,6 +27,7 @@ from earleymask.integration.server import metrics
 from earleymask.integration.server.app import Run
 from earleymask.integration.server.decoder import Decoder
 from earleymask.integration.server.engine import Engine
+from support.second_device import chosen_device
 
 STEP = "earleymask_step_without_cores_seconds"
 FIRST = {
@@ -129,7 +132,7 @@ def time_first_tokens() -> None:
 def main() -> int:
     time_steps()
     time_first_tokens()
-    return cli.main(["serve", *sys.argv[1:]])
+    return cli.main(["serve", "--device", str(chosen_device()), *sys.argv[1:]])
 
 
 if __name__ == "__main__":
