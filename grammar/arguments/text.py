@@ -44,10 +44,10 @@ def style_of(name: str) -> ArgumentStyle:
 def read_arguments(text: str, style: str, schema: Any = True) -> dict[str, Any]:
     """Return the arguments that a text in one of the styles says.
 
-    text: all arguments of one call, without what stands around them. schema: that of the arguments as JSON values; it
-    decides which texts are strings where a style does not show it. Raises ArgumentsError, a ValueError.
+    text: all arguments of one call, without what stands around them. schema: that of the arguments as JSON values, or
+    its `Views`; it decides which texts are strings where a style does not show it. Raises ArgumentsError, a ValueError.
     """
-    reader = _Reader(text, style_of(style), Views(schema))
+    reader = _Reader(text, style_of(style), schema if isinstance(schema, Views) else Views(schema))
     try:
         found = reader.members(reader.views.root)
     except RecursionError:

@@ -9,9 +9,10 @@ from math import isfinite
 from typing import Any
 
 from ...errors import GrammarError
+from ...grammar.arguments.outline import outline
 from ...grammar.tools.arguments import find as find_notation
 from ...grammar.tools.arguments.tagged import Tagged
-from ...grammar.tools.definitions import read_choice, read_tools
+from ...grammar.tools.definitions import object_schema, read_choice, read_tools
 from ...grammar.tools.style import Style
 from . import conversation
 from .constraints import Constraint, Tools, exact, read_format, read_structured
@@ -342,11 +343,26 @@ def _plain(value: Any, param: str) -> Any:
 
 
 def read_back(tools: Sequence[dict[str, Any]], style: Style) -> list[dict[str, Any]]:
-    """Return as much of some tools as it takes to read calls of them: which are custom, and the definitions of all
-    where the notation of the style does not tell what is text and what is a number."""
-    if isinstance(find_notation(style.arguments), Tagged):
-        return [*tools]
-    return [{"type": "custom", "name": tool_name(tool)} for tool in tools if tool["type"] == "custom"]
+    """Return as much of some tools as it takes to read calls of them: which are custom, and the types of the arguments
+    of the others where the notation of the style does not tell what is text and what is a number.
+
+    Raises ApiError if these types are too many.
+    """
+    notation = find_notation(style.arguments)
+    found: list[dict[str, Any]] = []
+    for index, tool in enumerate(tools):
+        if tool["type"] == "custom":
+            found.append({"type": "custom", "name": tool_name(tool)})
+        elif isinstance(notation, Tagged):
+            try:
+                inner = tool.get("function", tool)
+                schema = outline(object_schema(inner.get("parameters"), f"/tools/{index}"), notation.row)
+            except ValueError as error:
+                message = f"tools[{index}]: calls of it cannot be read in the style {style.name!r}: {error}"
+                raise bad(message, "tools", "grammar_too_costly") from None
+            if schema is not None:
+                found.append({"type": "function", "name": tool_name(tool), "parameters": schema})
+    return found
 
 
 def tool_name(tool: dict[str, Any]) -> str:

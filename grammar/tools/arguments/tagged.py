@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments.styles import STRUCTURES, STYLES, ArgumentStyle
 from ...arguments.text import ArgumentsError, read_arguments, write_arguments
+from ...arguments.views import Views
 from ..definitions import INPUT
 from .source import Mismatch, Source, literal, member_text, starts_with, until, white
 
@@ -60,6 +61,7 @@ class Tagged:
         row = self.row
         if schema is None:
             schema = True if len(row.kinds) > 1 else _TEXTS if row.item else _STRINGS
+        views = Views(schema)
         found: dict[str, Any] = {}
         while True:
             yield from white(source)
@@ -71,7 +73,7 @@ class Tagged:
             yield from _skip(source, row, row.begin)
             text = source.text[start : source.pos]
             try:
-                ((name, value),) = read_arguments(text, self.name, schema).items()
+                ((name, value),) = read_arguments(text, self.name, views).items()
             except ArgumentsError as error:
                 expected, _, _ = str(error).removeprefix("expected ").partition(", at character")
                 raise Mismatch(expected, position) from None

@@ -450,3 +450,20 @@ def test_calls_are_read_back_with_what_is_left_of_the_tools(style: str) -> None:
             found.append([(each.name, each.is_custom, each.text) for each in message.calls])
         assert found[0] == found[1] and len(found[0]) == 1
         assert found[0][0][2] == "1" if call.name == "g" else json.loads(found[0][0][2]) == arguments
+
+
+@pytest.mark.parametrize("style", ["hermes", "qwen_3_coder", "minimax_m3", "deepseek_v3_2"])
+def test_what_is_left_of_the_tools_is_small(style: str) -> None:
+    """The process of the model gets it: no pass can run while it makes objects of a megabyte."""
+    from earleymask.integration.server.requests import read_back
+
+    schema = {"type": "object", "properties": {"a": {"type": "string", "default": [[]] * 100_000}}}
+    left = read_back([{"type": "function", "function": {"name": "f", "parameters": schema}}], find(style))
+    assert len(json.dumps(left)) < 200
+    large = {"type": "object", "properties": {f"a{at}": {"type": "string"} for at in range(30_000)}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": large}}]
+    if style in ("hermes", "deepseek_v3_2"):  # their notations say what is a string
+        assert read_back(tools, find(style)) == []
+    else:
+        with pytest.raises(ApiError, match=r"tools\[0\]: calls of it cannot be read .* more than 20,000 arguments"):
+            read_back(tools, find(style))

@@ -1,0 +1,83 @@
+"""The types of arguments, and nothing else that a schema says.
+
+Whoever reads a call in one of the styles asks a schema for types alone (`Views`). An outline answers as the schema
+does, and is small, so it can be sent to another process and read there at once: in place of a megabyte of defaults,
+say.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .styles import TYPES, ArgumentStyle
+from .views import ANYTHING, View, Views
+
+MAX_PLACES = 20_000
+"""The most members and items of which an outline speaks. To read one of so many takes some 20 ms."""
+MAX_SECONDS = 0.5
+"""The most processor time that an outline takes. Its schemas may be combined in very many ways."""
+
+
+def outline(schema: Any, style: ArgumentStyle) -> dict[str, Any] | None:
+    """Return a schema with the same types of arguments, and of what is in them if the style writes that with tags, too.
+    None: the style shows the types itself.
+
+    Raises ValueError if the outline would have more than `MAX_PLACES` places, or take more than `MAX_SECONDS`, or if
+    the schema is nested too deeply.
+    """
+    if len(style.kinds) > 1:
+        return None
+    try:
+        return _Outline(Views(schema), is_deep=bool(style.item)).schema()
+    except RecursionError:
+        raise ValueError("the types of the arguments are nested too deeply") from None
+
+
+class _Outline:
+    def __init__(self, views: Views, is_deep: bool) -> None:
+        self.views = views
+        self.is_deep = is_deep
+        self.numbers: dict[View, int] = {}
+        self.queue: list[View] = []
+        self.n_places = 0
+        self.end = time.thread_time() + MAX_SECONDS
+
+    def schema(self) -> dict[str, Any]:
+        found = self.about(self.views.root)
+        if self.queue:
+            found["$defs"] = definitions = {}
+            for number, view in enumerate(self.queue):  # it grows
+                definitions[str(number)] = self.about(view)
+        return found
+
+    def about(self, view: View) -> dict[str, Any]:
+        """Return what an outline says of a view."""
+        views = self.views
+        types = views.types(view)
+        found: dict[str, Any] = {"type": sorted(types)}
+        if "object" in types:
+            found["properties"] = {name: self.place(views.member(view, name)) for name in views.names(view)}
+            found["additionalProperties"] = self.place(views.member(view, None))
+        if "array" in types and self.is_deep:
+            found["items"] = self.place(views.item(view))
+        return found
+
+    def place(self, view: View) -> Any:
+        """Return what an outline says where a view is applied."""
+        self.n_places += 1
+        if self.n_places > MAX_PLACES:
+            raise ValueError(f"there are more than {MAX_PLACES:,} arguments, with what is in them")
+        if time.thread_time() > self.end:
+            raise ValueError(f"it takes more than {MAX_SECONDS} s to find the types of the arguments")
+        if view == ANYTHING:
+            return True
+        types = self.views.types(view)
+        if types == TYPES and not self.is_deep:
+            return True
+        if not self.is_deep or not types & {"object", "array"}:
+            return {"type": sorted(types)}
+        if view not in self.numbers:
+            self.numbers[view] = len(self.queue)
+            self.queue.append(view)
+        return {"$ref": f"#/$defs/{self.numbers[view]}"}
