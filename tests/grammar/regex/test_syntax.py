@@ -211,6 +211,8 @@ def as_sets(node):
 
 
 NOT_SUPPORTED = re.compile("not supported|property")
+PROPERTY = re.compile(r"(\\[^P])|\\P(?:P|\{P\})", re.DOTALL)
+"""An escape; or the one property that these patterns may name, which `re` does not know."""
 PIECES = [
     *split(r"a b \ ( ) (?: (?P<n> (?i) (?x: (?-i: (?<! (?<= | * + ? ?? {2} {1, {,2} } [ ] ^ - \d \x41 \1 \012"),
     *split("[^ [a-z] # . $ ,"),
@@ -234,12 +236,13 @@ PIECES = [
 @example("#\\", "x")
 @example("#\\\n)\n(?#\\))", "x")
 @example("[^]-a]", "")
+@example(r"\PP\\P[\P{P}]", "")
 def test_accepts_what_re_accepts(pattern, flags):
     bits = 0
     for flag in flags:
         bits |= {"i": re.I, "m": re.M, "s": re.S, "x": re.X, "a": re.A}[flag]
     try:
-        compile_as_since_3_11(pattern, bits)
+        compile_as_since_3_11(PROPERTY.sub(lambda found: found[1] or r"\D", pattern), bits)
         valid = True
     except (re.error, OverflowError, DeprecationWarning):
         valid = False
