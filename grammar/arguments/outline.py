@@ -14,34 +14,48 @@ from .styles import TYPES, ArgumentStyle
 from .views import ANYTHING, View, Views
 
 MAX_PLACES = 20_000
-"""The most members and items of which an outline speaks. To read one of so many takes some 20 ms."""
+"""The most members and items of which outlines speak. To read one of so many takes some 20 ms."""
 MAX_SECONDS = 0.5
-"""The most processor time that an outline takes. Its schemas may be combined in very many ways."""
+"""The most processor time that outlines take. Their schemas may be combined in very many ways."""
 
 
-def outline(schema: Any, style: ArgumentStyle) -> dict[str, Any] | None:
-    """Return a schema with the same types of arguments, and of what is in them if the style writes that with tags, too.
-    None: the style shows the types itself.
+class Outlines:
+    """Makes outlines of schemas for one style. `MAX_PLACES` and `MAX_SECONDS` hold for all of them together."""
 
-    Raises ValueError if the outline would have more than `MAX_PLACES` places, or take more than `MAX_SECONDS`, or if
-    the schema is nested too deeply.
-    """
-    if len(style.kinds) > 1:
-        return None
-    try:
-        return _Outline(Views(schema), is_deep=bool(style.item)).schema()
-    except RecursionError:
-        raise ValueError("the types of the arguments are nested too deeply") from None
+    def __init__(self, style: ArgumentStyle) -> None:
+        self.style = style
+        self.n_places = 0
+        self.end = time.thread_time() + MAX_SECONDS
+
+    def outline(self, schema: Any) -> dict[str, Any] | None:
+        """Return a schema with the same types of arguments, and of what is in them if the style writes that with tags,
+        too. None: the style shows the types itself.
+
+        Raises ValueError if there are too many places, if it takes too long, or if the schema is nested too deeply.
+        """
+        if len(self.style.kinds) > 1:
+            return None
+        try:
+            return _Outline(Views(schema), self).schema()
+        except RecursionError:
+            raise ValueError("the types of the arguments are nested too deeply") from None
+
+    def count(self) -> None:
+        """Count a place."""
+        self.n_places += 1
+        if self.n_places > MAX_PLACES:
+            raise ValueError(f"there are more than {MAX_PLACES:,} arguments, with what is in them")
+        if time.thread_time() > self.end:
+            raise ValueError(f"it takes more than {MAX_SECONDS} s to find the types of the arguments")
 
 
 class _Outline:
-    def __init__(self, views: Views, is_deep: bool) -> None:
+    def __init__(self, views: Views, bounds: Outlines) -> None:
         self.views = views
-        self.is_deep = is_deep
+        self.bounds = bounds
+        self.is_deep = bool(bounds.style.item)
         self.numbers: dict[View, int] = {}
         self.queue: list[View] = []
-        self.n_places = 0
-        self.end = time.thread_time() + MAX_SECONDS
 
     def schema(self) -> dict[str, Any]:
         found = self.about(self.views.root)
@@ -65,11 +79,7 @@ class _Outline:
 
     def place(self, view: View) -> Any:
         """Return what an outline says where a view is applied."""
-        self.n_places += 1
-        if self.n_places > MAX_PLACES:
-            raise ValueError(f"there are more than {MAX_PLACES:,} arguments, with what is in them")
-        if time.thread_time() > self.end:
-            raise ValueError(f"it takes more than {MAX_SECONDS} s to find the types of the arguments")
+        self.bounds.count()
         if view == ANYTHING:
             return True
         types = self.views.types(view)

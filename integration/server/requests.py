@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from ...errors import GrammarError
-from ...grammar.arguments.outline import outline
+from ...grammar.arguments.outline import Outlines
 from ...grammar.tools.arguments import find as find_notation
 from ...grammar.tools.arguments.tagged import Tagged
 from ...grammar.tools.definitions import object_schema, read_choice, read_tools
@@ -349,16 +349,17 @@ def read_back(tools: Sequence[dict[str, Any]], style: Style) -> list[dict[str, A
     Raises ApiError if these types are too many.
     """
     notation = find_notation(style.arguments)
+    outlines = Outlines(notation.row) if isinstance(notation, Tagged) else None
     found: list[dict[str, Any]] = []
     for index, tool in enumerate(tools):
         if tool["type"] == "custom":
             found.append({"type": "custom", "name": tool_name(tool)})
-        elif isinstance(notation, Tagged):
+        elif outlines is not None:
             try:
                 inner = tool.get("function", tool)
-                schema = outline(object_schema(inner.get("parameters"), f"/tools/{index}"), notation.row)
+                schema = outlines.outline(object_schema(inner.get("parameters"), f"/tools/{index}"))
             except ValueError as error:
-                message = f"tools[{index}]: calls of it cannot be read in the style {style.name!r}: {error}"
+                message = f"tools[{index}]: its calls cannot be read in the style {style.name!r}: {error}"
                 raise bad(message, "tools", "grammar_too_costly") from None
             if schema is not None:
                 found.append({"type": "function", "name": tool_name(tool), "parameters": schema})

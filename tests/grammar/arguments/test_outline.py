@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earleymask.grammar.arguments import outline as module
-from earleymask.grammar.arguments.outline import outline
+from earleymask.grammar.arguments.outline import Outlines
 from earleymask.grammar.arguments.styles import STYLES, TYPES
 from earleymask.grammar.arguments.views import View, Views
 
@@ -77,7 +77,7 @@ def test_the_types_are_those_of_the_schema(style: str, depth: int, schema: Any, 
     if not isinstance(schema, dict):
         schema = {"properties": {"a": schema}}
     schema |= {"type": "object", "$defs": {"x": x, "y": y}}
-    found = outline(schema, STYLES[style])
+    found = Outlines(STYLES[style]).outline(schema)
     assert json.loads(json.dumps(found)) == found
     rng = random.Random(seed)
     for _ in range(8):
@@ -96,17 +96,17 @@ def test_nothing_else_is_left() -> None:
     }
     flat = {"a": {"type": ["string"]}, "b": {"type": ["object"]}}
     expected = {"type": ["object"], "properties": flat, "additionalProperties": True}
-    assert outline(schema, STYLES["qwen_xml"]) == expected
+    assert Outlines(STYLES["qwen_xml"]).outline(schema) == expected
     inner = {"type": ["object"], "properties": {"c": {"type": ["number"]}}, "additionalProperties": {"type": []}}
     deep = {**flat, "b": {"$ref": "#/$defs/0"}}
     expected = {"type": ["object"], "properties": deep, "additionalProperties": True, "$defs": {"0": inner}}
-    assert outline(schema, STYLES["minimax_m3_xml"]) == expected
-    assert outline(schema, STYLES["deepseek_xml"]) is None  # its text says what is a string
+    assert Outlines(STYLES["minimax_m3_xml"]).outline(schema) == expected
+    assert Outlines(STYLES["deepseek_xml"]).outline(schema) is None  # its text says what is a string
 
 
 def test_what_refers_to_itself_ends() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"type": "array", "items": {"$ref": "#"}}}}
-    found = outline(schema, STYLES["minimax_m3_xml"])
+    found = Outlines(STYLES["minimax_m3_xml"]).outline(schema)
     views = Views(found)
     view = views.member(views.item(views.member(views.member(views.root, "a"), "b")), "b")
     assert views.types(view) == {"array"} and views.types(views.member(views.root, "c")) == TYPES
@@ -115,14 +115,17 @@ def test_what_refers_to_itself_ends() -> None:
 def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is refused, and soon."""
     members = {f"a{number}": {"type": "string"} for number in range(module.MAX_PLACES)}
-    assert len(outline({"properties": dict(list(members.items())[:-1])}, STYLES["glm_xml"])["properties"]) > 19_000  # type: ignore[index]
+    assert (
+        len(Outlines(STYLES["glm_xml"]).outline({"properties": dict(list(members.items())[:-1])})["properties"])
+        > 19_000
+    )  # type: ignore[index]
     with pytest.raises(ValueError, match="more than 20,000 arguments"):
-        outline({"properties": members}, STYLES["glm_xml"])
+        Outlines(STYLES["glm_xml"]).outline({"properties": members})
     # Each member is looked for in each of the schemas.
     many = [{"properties": {f"a{number}": {"minLength": number}}} for number in range(5000)]
     began = time.thread_time()
     with pytest.raises(ValueError, match=r"more than 0\.5 s"):
-        outline({"anyOf": many}, STYLES["glm_xml"])
+        Outlines(STYLES["glm_xml"]).outline({"anyOf": many})
     assert time.thread_time() - began < 5
 
 
@@ -132,4 +135,4 @@ def test_what_is_nested_too_deeply() -> None:
     }
     schema = {"properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": {**chain, "9999": {"type": "string"}}}
     with pytest.raises(ValueError, match="nested too deeply"):
-        outline(schema, STYLES["glm_xml"])
+        Outlines(STYLES["glm_xml"]).outline(schema)

@@ -462,8 +462,13 @@ def test_what_is_left_of_the_tools_is_small(style: str) -> None:
     assert len(json.dumps(left)) < 200
     large = {"type": "object", "properties": {f"a{at}": {"type": "string"} for at in range(30_000)}}
     tools = [{"type": "function", "function": {"name": "f", "parameters": large}}]
+    half = {"type": "object", "properties": dict(list(large["properties"].items())[:15_000])}
+    both = [{"type": "function", "name": name, "parameters": half} for name in "ab"]
     if style in ("hermes", "deepseek_v3_2"):  # their notations say what is a string
-        assert read_back(tools, find(style)) == []
+        assert read_back(tools, find(style)) == read_back(both, find(style)) == []
     else:
-        with pytest.raises(ApiError, match=r"tools\[0\]: calls of it cannot be read .* more than 20,000 arguments"):
+        assert len(read_back(both[:1], find(style))[0]["parameters"]["properties"]) == 15_000
+        with pytest.raises(ApiError, match=r"tools\[1\]: its calls cannot be read .* more than 20,000 arguments"):
+            read_back(both, find(style))
+        with pytest.raises(ApiError, match=r"tools\[0\]: its calls cannot be read .* more than 20,000 arguments"):
             read_back(tools, find(style))
