@@ -472,3 +472,25 @@ def test_what_is_left_of_the_tools_is_small(style: str) -> None:
             read_back(both, find(style))
         with pytest.raises(ApiError, match=r"tools\[0\]: its calls cannot be read .* more than 20,000 arguments"):
             read_back(tools, find(style))
+
+
+def test_errors_do_not_name_options_of_python() -> None:
+    """A client cannot give them. Other hints stay."""
+    from earleymask import Grammar, GrammarError, Limits
+    from earleymask.integration.server.errors import of_grammar
+
+    def message(load: Any, *given: Any, **options: Any) -> str:
+        with pytest.raises(GrammarError) as caught:
+            load(*given, **options)
+        assert "hint: " in str(caught.value)
+        return of_grammar(caught.value, None).message
+
+    schema = {"properties": {name: {"pattern": "(?<x"} for name in "ab"}}
+    assert message(Grammar.from_json_schema, schema) == (
+        "2 errors in the schema\n"
+        "at #/properties/a/pattern: `pattern` cannot be enforced: bad group name at position 0\n"
+        "at #/properties/b/pattern: `pattern` cannot be enforced: bad group name at position 0"
+    )
+    told = message(Grammar.from_regex, "a{9}" * 9, limits=Limits(source_characters=9))
+    assert told == "the grammar has 36 characters, of at most 9"
+    assert message(Grammar.from_lark, "start: a").endswith("hint: define it: `a: ...`")
