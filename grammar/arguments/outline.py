@@ -14,9 +14,10 @@ from .styles import TYPES, ArgumentStyle
 from .views import ANYTHING, View, Views
 
 MAX_PLACES = 20_000
-"""The most members and items of which outlines speak. To read one of so many takes some 20 ms."""
+"""The most members and items of which outlines speak; more are refused. To read so many takes some 20 ms."""
 MAX_SECONDS = 0.5
-"""The most processor time that outlines take. Their schemas may be combined in very many ways."""
+"""The most processor time that outlines take; what takes longer is refused. Schemas that refer to each other may be
+combined in very many ways."""
 
 
 class Outlines:
@@ -31,7 +32,8 @@ class Outlines:
         """Return a schema with the same types of arguments, and of what is in them if the style writes that with tags,
         too. None: the style shows the types itself.
 
-        Raises ValueError if there are too many places, if it takes too long, or if the schema is nested too deeply.
+        Raises ValueError if there are too many places, if it takes too long, or if the schema is malformed or nested
+        too deeply.
         """
         if len(self.style.kinds) > 1:
             return None
@@ -39,6 +41,8 @@ class Outlines:
             return _Outline(Views(schema), self).schema()
         except RecursionError:
             raise ValueError("the types of the arguments are nested too deeply") from None
+        except (TypeError, AttributeError) as error:  # such as a type that is an object
+            raise ValueError(f"a schema is malformed: {error}") from None
 
     def count(self) -> None:
         """Count a place."""
@@ -59,6 +63,8 @@ class _Outline:
 
     def schema(self) -> dict[str, Any]:
         found = self.about(self.views.root)
+        if "object" not in found["type"]:  # no arguments are possible
+            found = {"type": ["object"], "additionalProperties": False}
         if self.queue:
             found["$defs"] = definitions = {}
             for number, view in enumerate(self.queue):  # it grows

@@ -24,6 +24,8 @@ MAX_N = 128
 MAX_ID_DIGITS = 19
 MAX_STOPS = 16
 MAX_STOP_CHARACTERS = 1_000
+WHOLE_CHARACTERS = 32_768
+"""The most characters of schemas, written as JSON, that the process of the model reads in place of outlines."""
 MAX_LISTED = 20
 """The most tokens that `top_logprobs` may list, as in OpenAI's API."""
 
@@ -346,23 +348,29 @@ def read_back(tools: Sequence[dict[str, Any]], style: Style) -> list[dict[str, A
     """Return as much of some tools as it takes to read calls of them: which are custom, and the types of the arguments
     of the others where the notation of the style does not tell what is text and what is a number.
 
-    Raises ApiError if these types are too many.
+    A schema that has no outline is returned whole, if it is short: its types may be combined in very many ways, of
+    which a call needs few, or it may be malformed, which is said when its grammar is loaded. Raises ApiError if it is
+    long.
     """
     notation = find_notation(style.arguments)
     outlines = Outlines(notation.row) if isinstance(notation, Tagged) else None
     found: list[dict[str, Any]] = []
+    n_left = WHOLE_CHARACTERS
     for index, tool in enumerate(tools):
         if tool["type"] == "custom":
             found.append({"type": "custom", "name": tool_name(tool)})
         elif outlines is not None:
+            schema = object_schema(tool.get("function", tool).get("parameters"), f"/tools/{index}")
+            known: dict[str, Any] | None = schema
             try:
-                inner = tool.get("function", tool)
-                schema = outlines.outline(object_schema(inner.get("parameters"), f"/tools/{index}"))
+                known = outlines.outline(schema)
             except ValueError as error:
-                message = f"tools[{index}]: its calls cannot be read in the style {style.name!r}: {error}"
-                raise bad(message, "tools", "grammar_too_costly") from None
-            if schema is not None:
-                found.append({"type": "function", "name": tool_name(tool), "parameters": schema})
+                n_left -= len(exact(schema))
+                if n_left < 0:
+                    message = f"tools[{index}]: its calls cannot be read in the style {style.name!r}: {error}"
+                    raise bad(message, "tools", "grammar_too_costly") from None
+            if known is not None:
+                found.append({"type": "function", "name": tool_name(tool), "parameters": known})
     return found
 
 

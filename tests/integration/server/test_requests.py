@@ -494,3 +494,58 @@ def test_errors_do_not_name_options_of_python() -> None:
     told = message(Grammar.from_regex, "a{9}" * 9, limits=Limits(source_characters=9))
     assert told == "the grammar has 36 characters, of at most 9"
     assert message(Grammar.from_lark, "start: a").endswith("hint: define it: `a: ...`")
+
+
+RECURSIVE = {
+    "type": "object",
+    "properties": {
+        "a": {},
+        "b": {
+            "properties": {
+                "c": {"properties": {"a": {"enum": [[], True]}, "c": {"type": ["object", "number"]}}},
+                "b": {
+                    "properties": {"a": {"$ref": "#"}, "c": {}},
+                    "additionalProperties": False,
+                    "patternProperties": {"^a": {"$ref": "#/$defs/x"}},
+                    "oneOf": [{"$ref": "#/$defs/x"}, {"$ref": "#"}],
+                },
+            }
+        },
+    },
+    "$defs": {"x": {"$ref": "#/properties/b"}},
+}
+"""A schema with very many combinations of types, of which `minimax_m3` shows the deep ones."""
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [RECURSIVE, {"type": "object", "properties": {"a": {"type": {}}}}, {"oneOf": []}, {"allOf": [{"type": "string"}]}],
+    ids=["recursive", "malformed", "no choice", "no object"],
+)
+@pytest.mark.parametrize("style", ["qwen_3_coder", "glm_4_7", "minimax", "minimax_m3", "mimo"])
+def test_short_schemas_are_read_whatever_they_say(style: str, schema: Any) -> None:
+    """Whether they can be enforced is said when the grammar is loaded, and only if the tool may be called."""
+    pytest.importorskip("starlette")
+    from earleymask.integration.server.engine import Piece
+    from earleymask.integration.server.parts import Message
+    from earleymask.integration.server.requests import read_back
+    from earleymask.tools import ToolCall, render
+
+    tools = [
+        {"type": "function", "function": {"name": "odd", "parameters": schema}},
+        {"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}},
+    ]
+    request = read_chat({"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools})
+    message = Message(replace(request, tools=read_back(tools, find(style))), find(style))
+    message.add(Piece(render([ToolCall("f", {"a": "1"})], style, tools=tools[1:]), (), "stop"))
+    assert [json.loads(call.text) for call in message.calls] == [{"a": "1"}]
+
+
+def test_long_schemas_without_an_outline_are_refused() -> None:
+    from earleymask.integration.server.requests import WHOLE_CHARACTERS, read_back
+
+    malformed = {"properties": {"a": {"type": {}}}, "title": "x" * (WHOLE_CHARACTERS // 2)}
+    tools: list[dict[str, Any]] = [{"type": "function", "name": name, "parameters": malformed} for name in "ab"]
+    assert read_back(tools[:1], find("qwen_3_coder"))[0]["parameters"]["title"] == malformed["title"]
+    with pytest.raises(ApiError, match=r"tools\[1\]: its calls cannot be read .* malformed"):
+        read_back(tools, find("qwen_3_coder"))
