@@ -35,7 +35,8 @@ def _chat_message(fields: Fields) -> Message:
         value = fields.text(name)
         if value is not None:
             message[name] = value
-    fields.ignore("refusal", "annotations", "reasoning_content", "reasoning")
+    # `parsed` is what helpers of OpenAI's client add to the messages that they return.
+    fields.ignore("refusal", "annotations", "reasoning_content", "reasoning", "parsed")
     fields.refuse("audio", "only text is served")
     fields.refuse("function_call", "use tool_calls")
     calls = []
@@ -70,6 +71,7 @@ def of_items(given: Any, instructions: str | None) -> list[Message]:
             messages.append({"role": "system" if role == "developer" else role, "content": _content(fields, "content")})
         elif kind in ("function_call", "custom_tool_call"):
             call = _call(fields.text("call_id"), fields, "arguments" if kind == "function_call" else "input")
+            fields.ignore("parsed_arguments")
             if messages and messages[-1]["role"] == "assistant":
                 messages[-1].setdefault("tool_calls", []).append(call)
             else:
@@ -97,7 +99,7 @@ def _content(fields: Fields, name: str) -> str:
         if kind not in TEXT_PARTS:
             raise bad(f"{part.param('type')}={shown(kind)}: only text is served", part.param("type"))
         found.append(part.needed("refusal" if kind == "refusal" else "text"))
-        part.ignore("annotations", "logprobs")
+        part.ignore("annotations", "logprobs", "parsed")
         part.done()
     return "".join(found)
 
@@ -108,7 +110,7 @@ def _call(call_id: str | None, fields: Fields, argument: str) -> Message:
     arguments: Any = {INPUT: text}
     if argument == "arguments":
         try:
-            arguments = json.loads(text)
+            arguments = json.loads(text) if text else {}  # as agents keep calls of tools without arguments
         except (ValueError, RecursionError):
             arguments = None
         if not isinstance(arguments, dict):

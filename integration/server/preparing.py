@@ -284,6 +284,9 @@ class Preparer:
     def _read(self, body: bytes, endpoint: str) -> tuple[Prepared, Demand | None]:
         request = READERS[endpoint](read_json(body))
         check_model(request.model, self.options.name)
+        most = self.options.slots + self.options.queue
+        if request.n > most:  # later would be no better
+            raise bad(f"n={request.n}: at most {most} answers are generated or wait at the same time", "n")
         for token, _ in request.sampling.bias:
             if token >= self.n_scores:
                 raise bad(f"logit_bias: the model has no score for a token {token}", "logit_bias")

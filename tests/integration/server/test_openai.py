@@ -547,3 +547,57 @@ def test_answers_follow_the_masks_of_a_matcher(client: Any) -> None:
     found = chat(client, temperature=0, max_tokens=40, n=3, response_format=FORMAT)
     expected = b"".join(map(vocabulary.token_bytes, matcher.tokens)).decode("utf-8", "replace")
     assert {choice.message.content for choice in found.choices} == {expected}
+
+
+def test_what_typed_calls_return_is_sent_back(client: Any) -> None:
+    """The helpers add `parsed` to what the server has sent, and conversations go on with it."""
+    from pydantic import BaseModel
+
+    class Trip(BaseModel):
+        days: int
+
+    options = {"extra_body": FIT, "seed": 2}
+    found = client.chat.completions.parse(
+        model="tiny", messages=MESSAGES, max_tokens=200, response_format=Trip, tools=[], **options
+    )
+    message = found.choices[0].message
+    assert isinstance(message.parsed, Trip)
+    with client.chat.completions.stream(
+        model="tiny", messages=MESSAGES, max_tokens=200, response_format=Trip, **options
+    ) as stream:
+        streamed = stream.get_final_completion().choices[0].message
+    for each in (message, streamed, message.model_dump()):
+        assert chat_with(client, [*MESSAGES, each, *MESSAGES]).usage.prompt_tokens > found.usage.prompt_tokens
+    tools = [openai.pydantic_function_tool(Trip)]
+    called = client.chat.completions.parse(
+        model="tiny", messages=MESSAGES, max_tokens=300, tools=tools, tool_choice="required", extra_body=FIT
+    )
+    message = called.choices[0].message
+    results = [{"role": "tool", "tool_call_id": call.id, "content": "ok"} for call in message.tool_calls]
+    assert results and chat_with(client, [*MESSAGES, message, *results])
+    response = client.responses.parse(
+        model="tiny", input="hi", max_output_tokens=200, text_format=Trip, extra_body={**FIT, "seed": 2}
+    )
+    items = [item.model_dump() for item in response.output]
+    assert items[0]["content"][0]["parsed"]
+    assert respond(client, input=[*items, {"role": "user", "content": "hi"}], max_output_tokens=3)
+
+
+def chat_with(client: Any, messages: list[Any]) -> Any:
+    return client.chat.completions.create(model="tiny", messages=messages, max_tokens=3)
+
+
+def test_a_call_without_arguments_is_sent_back(client: Any) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": ""}}
+    history = [
+        *MESSAGES,
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": ""},
+    ]
+    assert chat_with(client, history).choices
+
+
+def test_more_answers_than_there_can_ever_be(client: Any) -> None:
+    """The client would try again after status 429."""
+    with pytest.raises(openai.BadRequestError, match="n=69: at most 68 answers"):
+        chat(client, n=69, max_tokens=1)

@@ -234,18 +234,19 @@ def test_a_full_queue_is_said(served: Served) -> None:
         threading.Thread(target=lambda: found.append(served.post({**ENDLESS, "max_tokens": 20}))) for _ in range(5)
     ]
     with served.held():
-        for thread in streams:
-            thread.start()
-        end = time.monotonic() + PATIENCE
-        while served.server._n_open < 5 and time.monotonic() < end:
-            time.sleep(0.005)
-        refused = served.post(SHORT)
-    assert refused.status_code == 429 and refused.json()["error"]["code"] == "queue_full"
-    assert refused.headers["retry-after"] == "1"
+        for some, n in ((streams[:3], 3), (streams[3:], 5)):
+            for thread in some:
+                thread.start()
+            end = time.monotonic() + PATIENCE
+            while served.server._n_open < n and time.monotonic() < end:
+                time.sleep(0.005)
+            refused = served.post({**SHORT, "n": 6 - n})  # one more than there is room for
+            assert refused.status_code == 429 and refused.json()["error"]["code"] == "queue_full"
+            assert refused.headers["retry-after"] == "1"
     for thread in streams:
         thread.join()
     assert [each.json()["choices"][0]["finish_reason"] for each in found] == ["length"] * 5
-    assert served.post({**SHORT, "n": 6}).status_code == 429
+    assert served.post({**SHORT, "n": 6}).status_code == 400  # there is never room for so many
     assert served.is_idle() and served.answers()
 
 
