@@ -48,7 +48,7 @@ class Outlines:
         """Count a place."""
         self.n_places += 1
         if self.n_places > MAX_PLACES:
-            raise ValueError(f"there are more than {MAX_PLACES:,} arguments, with what is in them")
+            raise ValueError(f"the schemas have more than {MAX_PLACES:,} members, items and other members")
         if time.thread_time() > self.end:
             raise ValueError(f"it takes more than {MAX_SECONDS} s to find the types of the arguments")
 

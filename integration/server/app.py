@@ -213,7 +213,7 @@ class Server:
 
     async def _load(self, run: Run, data: bytes, endpoint: str) -> tuple[Request, list[int], Reasoning | None]:
         """Read the body, load its grammar, and give its answers to the engine."""
-        most = self.options.slots + self.options.queue
+        most = self.options.most_answers
         if max(self._n_open, self._n_loading) >= most:
             raise ApiError(429, "too many requests are waiting; try again later", code="queue_full")
         run.enter(1)
@@ -281,8 +281,12 @@ class Server:
 
     def _check_key(self, http: HttpRequest) -> None:
         key = self.options.api_key
-        given = http.headers.get("authorization", "").encode("latin-1")  # the bytes that were sent
-        if key is not None and not hmac.compare_digest(given, f"Bearer {key}".encode(errors="surrogateescape")):
+        scheme, _, given = http.headers.get("authorization", "").partition(" ")
+        is_right = scheme.lower() == "bearer" and hmac.compare_digest(
+            given.encode("latin-1"),  # the bytes that were sent
+            (key or "").encode(errors="surrogateescape"),
+        )
+        if key is not None and not is_right:
             raise ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
 
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from .engine import Piece
 from .errors import ApiError
+from .events import as_event
 from .parts import Call, Message
 from .requests import Request
 
@@ -124,4 +125,4 @@ def _usage(n_prompt: int, n_tokens: int, n_reasoning: int) -> dict[str, Any]:
 
 
 def _event(data: dict[str, Any]) -> str:
-    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"
+    return as_event(json.dumps(data, ensure_ascii=False))

@@ -61,10 +61,10 @@ def of_grammar(error: EarleymaskError, param: str | None) -> ApiError:
     """Return the error of a grammar that cannot be enforced. Its message has the line or the JSON pointer."""
     if isinstance(error, BudgetError):
         return bad(str(error), param, "budget_too_small")
-    message = str(error)
     for each in error.errors if isinstance(error, GrammarError) else ():
         if each.option is not None:  # its hint names an option of a call in Python, which a client cannot give
-            message = message.replace(f"\nhint: {each.hint}", "")
+            each.hint = None
+    message = str(error)
     if isinstance(error, LimitError):
         return ApiError(400, message, param, "grammar_too_costly", error.limit)
     return bad(message, param, "invalid_grammar" if isinstance(error, GrammarError) else "cannot_be_enforced")

@@ -60,6 +60,11 @@ class Options:
                 f"medium_seconds={self.medium_seconds} must be at least quick_seconds={self.quick_seconds}"
             )
 
+    @property
+    def most_answers(self) -> int:
+        """How many answers are generated or wait at the same time."""
+        return self.slots + self.queue
+
     def seconds(self, kind: Kind) -> float | None:
         """Return the processor time after which a process gives up a grammar or a mask; None: it gives up nothing."""
         return {"quick": self.quick_seconds, "medium": self.medium_seconds}.get(kind)

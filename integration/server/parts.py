@@ -55,6 +55,7 @@ class Message:
         self._may_be_plain = request.mode == "auto" and request.answer is not None
         self._call = style.triggers[0].lstrip()[:1]
         self._held = ""
+        self._n_answer = 0  # characters of the answer, calls included
 
     def counted_calls(self) -> list[Call]:
         """Return the calls of a message that has ended: a call that a stop string has cut is none. One that was cut
@@ -94,7 +95,7 @@ class Message:
             self.new_entries = []
             return
         end = start + (len(self.content) if self._n_content is None else self._n_content)
-        if piece.finish is not None and self._n_content is None:
+        if piece.finish is not None and len(self.content) == self._n_answer:  # nothing of it may be the mark of a call
             end = max([end, *[at + 1 for at, _ in self._waiting]])  # at its end may be tokens without text
         self.new_entries = [entry for at, entry in self._waiting if start <= at < end]
         self._waiting = [each for each in self._waiting if each[0] >= end]
@@ -104,6 +105,7 @@ class Message:
         return 0 if self._splitter is None else self._splitter.answer_start
 
     def _events(self, text: str) -> list[Event]:
+        self._n_answer += len(text)
         if self._may_be_plain and self._parser is not None:
             self._held += text
             first = self._held.lstrip()[:1]

@@ -284,7 +284,7 @@ class Preparer:
     def _read(self, body: bytes, endpoint: str) -> tuple[Prepared, Demand | None]:
         request = READERS[endpoint](read_json(body))
         check_model(request.model, self.options.name)
-        most = self.options.slots + self.options.queue
+        most = self.options.most_answers
         if request.n > most:  # later would be no better
             raise bad(f"n={request.n}: at most {most} answers are generated or wait at the same time", "n")
         for token, _ in request.sampling.bias:

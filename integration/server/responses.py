@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from .engine import Piece
 from .errors import ApiError
+from .events import as_event
 from .parts import Message
 from .requests import Request
 
@@ -81,8 +82,10 @@ class Responses:
             if not self._output or (piece.finish == "stop" and self._output[-1]["type"] == "reasoning"):
                 yield from self._close()
                 yield from self._open_message()
-            if self._output[-1]["type"] == "message":
+            if self._output[-1]["type"] == "message" and entries:  # of tokens without text
                 self._output[-1]["content"][0]["logprobs"] += entries
+                place = {**self._place(), "content_index": 0}
+                yield self._event("response.output_text.delta", **place, delta="", logprobs=list(entries))
             # What is open is a message, or reasoning or a call that was cut.
             is_whole = piece.finish == "stop" and self._output[-1]["type"] == "message"
             yield from self._close("completed" if is_whole else "incomplete")
@@ -201,4 +204,4 @@ class Responses:
         if response is not None:
             text = f'{text[:-1]}, "response": {response}}}'
         self._number += 1
-        return f"event: {kind}\ndata: {text}\n\n"
+        return as_event(text, kind)

@@ -336,11 +336,8 @@ def _at(pointer: str, key: str) -> str:
 
 
 def _refused(what: str, pointer: str) -> GrammarError:
-    return GrammarError(
-        f"the notation of Gemma cannot enforce {what}",
-        pointer=pointer,
-        hint="change the schema, or do not enforce the arguments of this tool (strict=False)",
-    )
+    hint = "change the schema, or do not enforce the arguments of this tool (strict=False)"
+    return GrammarError(f"the notation of Gemma cannot enforce {what}", pointer=pointer, hint=hint).set_option("strict")
 
 
 GEMMA = GemmaText('<|"|>')

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from earleymask.grammar.arguments import outline as module
@@ -20,8 +20,6 @@ NAMES = ["a", "b", "c"]
 FLAT = [name for name, style in STYLES.items() if len(style.kinds) == 1 and not style.item]
 DEEP = [name for name, style in STYLES.items() if len(style.kinds) == 1 and style.item]
 KINDS = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object"])
-
-
 REFERENCES = st.sampled_from(["#/$defs/x", "#/$defs/y", "#", "other.json"]).map(lambda where: {"$ref": where})
 PLAIN_REFERENCES = st.sampled_from(["#/$defs/x", "#/$defs/y"]).map(lambda where: {"$ref": where})
 
@@ -85,7 +83,11 @@ def test_the_types_are_those_of_the_schema(style: str, depth: int, schema: Any, 
     if not isinstance(schema, dict):
         schema = {"properties": {"a": schema}}
     schema |= {"type": "object", "$defs": {"x": x, "y": y}}
-    found = Outlines(STYLES[style]).outline(schema)
+    try:
+        found = Outlines(STYLES[style]).outline(schema)
+    except ValueError:  # a short schema may have very many combinations, where what is in arguments counts, too
+        assert style in DEEP
+        reject()
     assert json.loads(json.dumps(found)) == found
     rng = random.Random(seed)
     for _ in range(8):
@@ -120,21 +122,19 @@ def test_what_refers_to_itself_ends() -> None:
     assert views.types(view) == {"array"} and views.types(views.member(views.root, "c")) == TYPES
 
 
-def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large() -> None:
     """It is refused, and soon."""
-    members = {f"a{number}": {"type": "string"} for number in range(module.MAX_PLACES)}
-    assert (
-        len(Outlines(STYLES["glm_xml"]).outline({"properties": dict(list(members.items())[:-1])})["properties"])
-        > 19_000
-    )  # type: ignore[index]
-    with pytest.raises(ValueError, match="more than 20,000 arguments"):
-        Outlines(STYLES["glm_xml"]).outline({"properties": members})
+    members = {f"a{number}": {"type": "string"} for number in range(module.MAX_PLACES - 1)}
+    found = Outlines(STYLES["glm_xml"]).outline({"properties": members})
+    assert found is not None and len(found["properties"]) == module.MAX_PLACES - 1  # one place is that of other members
+    with pytest.raises(ValueError, match="more than 20,000 members"):
+        Outlines(STYLES["glm_xml"]).outline({"properties": {**members, "b": {"type": "string"}}})
     # Each member is looked for in each of the schemas.
     many = [{"properties": {f"a{number}": {"minLength": number}}} for number in range(5000)]
     began = time.thread_time()
     with pytest.raises(ValueError, match=r"more than 0\.5 s"):
         Outlines(STYLES["glm_xml"]).outline({"anyOf": many})
-    assert time.thread_time() - began < 5
+    assert time.thread_time() - began < 4 * module.MAX_SECONDS
 
 
 def test_what_is_nested_too_deeply() -> None:

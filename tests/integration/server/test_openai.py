@@ -558,7 +558,7 @@ def test_what_typed_calls_return_is_sent_back(client: Any) -> None:
 
     options = {"extra_body": FIT, "seed": 2}
     found = client.chat.completions.parse(
-        model="tiny", messages=MESSAGES, max_tokens=200, response_format=Trip, tools=[], **options
+        model="tiny", messages=MESSAGES, max_tokens=200, response_format=Trip, **options
     )
     message = found.choices[0].message
     assert isinstance(message.parsed, Trip)

@@ -468,9 +468,9 @@ def test_what_is_left_of_the_tools_is_small(style: str) -> None:
         assert read_back(tools, find(style)) == read_back(both, find(style)) == []
     else:
         assert len(read_back(both[:1], find(style))[0]["parameters"]["properties"]) == 15_000
-        with pytest.raises(ApiError, match=r"tools\[1\]: its calls cannot be read .* more than 20,000 arguments"):
+        with pytest.raises(ApiError, match=r"tools\[1\]: its calls cannot be read .* more than 20,000 members"):
             read_back(both, find(style))
-        with pytest.raises(ApiError, match=r"tools\[0\]: its calls cannot be read .* more than 20,000 arguments"):
+        with pytest.raises(ApiError, match=r"tools\[0\]: its calls cannot be read .* more than 20,000 members"):
             read_back(tools, find(style))
 
 
@@ -491,6 +491,10 @@ def test_errors_do_not_name_options_of_python() -> None:
         "at #/properties/a/pattern: `pattern` cannot be enforced: bad group name at position 0\n"
         "at #/properties/b/pattern: `pattern` cannot be enforced: bad group name at position 0"
     )
+    short = {"type": "object", "properties": {"a": {"type": ["string", "null"], "maxLength": 3}}}
+    function = {"type": "function", "function": {"name": "f", "parameters": short}}
+    told = message(Grammar.from_tools, [function], style="gemma")
+    assert told.endswith("the notation of Gemma cannot enforce 'maxLength'")
     told = message(Grammar.from_regex, "a{9}" * 9, limits=Limits(source_characters=9))
     assert told == "the grammar has 36 characters, of at most 9"
     assert message(Grammar.from_lark, "start: a").endswith("hint: define it: `a: ...`")

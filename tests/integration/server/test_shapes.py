@@ -35,6 +35,8 @@ SAYINGS: list[tuple[str, Finish, str, list[tuple[str, str]], str]] = [
     (F[:-14], "length", "", [("f", '{"a": 1}')], "length"),
     (f"a\n{F[:-14]}", "stop", "a", [], "stop"),  # a stop string has cut it
     ("a <tool_cal", "stop", "a <tool_cal", [], "stop"),
+    ("a\n<tool_call>", "stop", "a", [], "stop"),  # cut before the name
+    ('<tool_call>\n{"na', "length", "", [], "length"),
     ("", "stop", "", [], "stop"),
 ]
 
@@ -81,6 +83,42 @@ def test_log_probabilities_are_those_of_the_content_before_the_first_call(saying
             else:
                 deltas = [event for event in read(lines) if event["type"] == "response.output_text.delta"]
                 assert [entry["token"] for event in deltas for entry in event["logprobs"]] == found
+
+
+@pytest.mark.parametrize("given_tools", [[], CHAT], ids=["no tools", "tools"])
+def test_tokens_without_text_at_the_end_have_log_probabilities(given_tools: list[Any]) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": ""}], "logprobs": True, "tools": given_tools}
+    pieces = [Piece("Hi", ((0, {"token": 0}),)), Piece("", ((2, {"token": 2}),), "stop")]
+    for shape in (Chat, Responses):
+        request = read_chat(body)
+        message = Message(request, tools.find_style("hermes"))
+        shaped = shape(request, [message])
+        events = read([line for piece in pieces for line in shaped.piece(0, piece)])
+        assert message.entries == [{"token": 0}, {"token": 2}]
+        if shape is Chat:
+            parts = [event["choices"][0]["logprobs"] for event in events]
+            assert [entry for part in parts if part for entry in part["content"]] == message.entries
+        else:
+            deltas = [event for event in events if event["type"] == "response.output_text.delta"]
+            assert [entry for event in deltas for entry in event["logprobs"]] == message.entries
+            assert "".join(event["delta"] for event in deltas) == "Hi"
+
+
+@pytest.mark.parametrize("shape", [Chat, Responses])
+def test_no_client_ends_a_line_within_an_event(shape: Any) -> None:
+    """Some split lines as Python does, at more than line breaks."""
+    text = "a\x85b\u2028c\u2029d\x0b\x0c\x1c\x1d\x1e\r\ne"
+    request = read_chat({"model": "m", "messages": [{"role": "user", "content": ""}]})
+    shaped = shape(request, [Message(request, tools.find_style("hermes"))])
+    found = ""
+    for event in shaped.piece(0, Piece(text)):
+        (data,) = [
+            line.removeprefix("data: ") for line in event.splitlines() if line and not line.startswith("event: ")
+        ]
+        shown = json.loads(data)
+        delta = shown["choices"][0]["delta"].get("content") if shape is Chat else shown.get("delta")
+        found += delta or ""
+    assert found == text
 
 
 @pytest.mark.parametrize("saying", SAYINGS, ids=[text[:20] + end for text, end, *_ in SAYINGS])

@@ -140,6 +140,12 @@ def test_a_key_is_demanded(served: Served) -> None:
     assert served.post(SHORT, headers={}).status_code == 401
     found = served.post(SHORT, headers={"authorization": "Bearer other"})
     assert found.status_code == 401 and found.json()["error"]["code"] == "invalid_api_key"
+    for given, status in (
+        ("bearer key", 200),
+        ("Basic key", 401),
+        ("key", 401),
+    ):
+        assert httpx.get(f"{served.address}/v1/models", headers={"authorization": given}).status_code == status, given
     assert httpx.get(f"{served.address}/v1/models").status_code == 401
     assert httpx.get(f"{served.address}/health").status_code == 200
 
