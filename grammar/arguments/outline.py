@@ -28,15 +28,13 @@ class Outlines:
         self.n_places = 0
         self.end = time.thread_time() + MAX_SECONDS
 
-    def outline(self, schema: Any) -> dict[str, Any] | None:
+    def outline(self, schema: Any) -> dict[str, Any]:
         """Return a schema with the same types of arguments, and of what is in them if the style writes that with tags,
-        too. None: the style shows the types itself.
+        too.
 
         Raises ValueError if there are too many places, if it takes too long, or if the schema is malformed or nested
         too deeply.
         """
-        if len(self.style.kinds) > 1:
-            return None
         try:
             return _Outline(Views(schema), self).schema()
         except RecursionError:

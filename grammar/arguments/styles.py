@@ -49,6 +49,11 @@ class ArgumentStyle(NamedTuple):
     is_wrapped: bool = False
     between: str = "\n"
 
+    @property
+    def shows_types(self) -> bool:
+        """Whether the text of a value says of which types it is. Otherwise only the schema does."""
+        return len(self.kinds) > 1
+
     def texts(self) -> tuple[str, ...]:
         """Return the constant texts of the style, in which special tokens may have their names."""
         return (self.begin, self.after_name, self.before_value, self.end, self.item, *dict(self.kinds))

@@ -187,7 +187,7 @@ class _Reader:
         """Read a value and what ends it."""
         before, types = self.kind()
         self.at += len(before)
-        if len(self.style.kinds) == 1:
+        if not self.style.shows_types:
             types = self.views.types(view)
         if self.style.item and types & STRUCTURES:
             kind = self.structure(types)
@@ -295,7 +295,7 @@ class _Writer:
         style = self.style
         kind = type_of(value)
         before = next(before for before, types in style.kinds if kind in types)
-        types = self.views.types(view) if len(style.kinds) == 1 else frozenset((kind,))
+        types = frozenset((kind,)) if style.shows_types else self.views.types(view)
         if kind not in types:
             raise ArgumentsError(f"the schema allows no {kind} for {where!r}")
         if style.item and kind in STRUCTURES:
@@ -303,7 +303,7 @@ class _Writer:
             text += self.members(value, where, view) if kind == "object" else self.items(value, where, view)
             if kind == "object" and "array" in types and style.item_name in value:
                 raise ArgumentsError(f"{where!r} has the key {style.item_name!r}, and would be read as an array")
-            if not value and len(style.kinds) == 1:
+            if not value and not style.shows_types:
                 first = next(one for one in ("string", "object", "array") if one in types)
                 if first != kind:
                     raise ArgumentsError(f"{where!r} is empty, and would be read as the empty {first}")

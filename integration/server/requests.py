@@ -25,7 +25,8 @@ MAX_ID_DIGITS = 19
 MAX_STOPS = 16
 MAX_STOP_CHARACTERS = 1_000
 WHOLE_CHARACTERS = 32_768
-"""The most characters of schemas, written as JSON, that the process of the model reads in place of outlines."""
+"""The most characters of schemas, written as JSON, that the process of the model reads in place of outlines: in 3 ms at
+worst, while an outline of so many may take as long as `outline.MAX_SECONDS`."""
 MAX_LISTED = 20
 """The most tokens that `top_logprobs` may list, as in OpenAI's API."""
 
@@ -345,32 +346,35 @@ def _plain(value: Any, param: str) -> Any:
 
 
 def read_back(tools: Sequence[dict[str, Any]], style: Style) -> list[dict[str, Any]]:
-    """Return as much of some tools as it takes to read calls of them: which are custom, and the types of the arguments
-    of the others where the notation of the style does not tell what is text and what is a number.
+    """Return as much of some tools as it takes to read calls of them: which are custom, and the schemas of the others
+    where the notation of the style does not tell what is text and what is a number.
 
-    A schema that has no outline is returned whole, if it is short: its types may be combined in very many ways, of
-    which a call needs few, or it may be malformed, which is said when its grammar is loaded. Raises ApiError if it is
-    long.
+    The shortest schemas are returned whole, up to `WHOLE_CHARACTERS` together, and the others as outlines. Raises
+    ApiError for one that has none.
     """
     notation = find_notation(style.arguments)
-    outlines = Outlines(notation.row) if isinstance(notation, Tagged) else None
-    found: list[dict[str, Any]] = []
-    n_left = WHOLE_CHARACTERS
-    for index, tool in enumerate(tools):
-        if tool["type"] == "custom":
-            found.append({"type": "custom", "name": tool_name(tool)})
-        elif outlines is not None:
-            schema = object_schema(tool.get("function", tool).get("parameters"), f"/tools/{index}")
-            known: dict[str, Any] | None = schema
+    found: list[dict[str, Any]] = [
+        {"type": "custom", "name": tool_name(tool)} for tool in tools if tool["type"] == "custom"
+    ]
+    if not isinstance(notation, Tagged) or notation.row.shows_types:
+        return found
+    schemas = {
+        index: object_schema(tool.get("function", tool).get("parameters"), f"/tools/{index}")
+        for index, tool in enumerate(tools)
+        if tool["type"] == "function"
+    }
+    lengths = {index: len(exact(schema)) for index, schema in schemas.items()}
+    outlines, left = Outlines(notation.row), WHOLE_CHARACTERS
+    for index in sorted(schemas, key=lengths.__getitem__):
+        schema = schemas[index]
+        left -= lengths[index]
+        if left < 0:
             try:
-                known = outlines.outline(schema)
+                schema = outlines.outline(schema)
             except ValueError as error:
-                n_left -= len(exact(schema))
-                if n_left < 0:
-                    message = f"tools[{index}]: its calls cannot be read in the style {style.name!r}: {error}"
-                    raise bad(message, "tools", "grammar_too_costly") from None
-            if known is not None:
-                found.append({"type": "function", "name": tool_name(tool), "parameters": known})
+                message = f"tools[{index}]: its calls cannot be read in the style {style.name!r}: {error}"
+                raise bad(message, "tools", "grammar_too_costly") from None
+        found.append({"type": "function", "name": tool_name(tools[index]), "parameters": schema})
     return found
 
 

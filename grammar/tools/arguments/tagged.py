@@ -60,7 +60,7 @@ class Tagged:
     def read(self, source: Source, schema: Any, emit: Callable[[str], None]) -> Reading:
         row = self.row
         if schema is None:
-            schema = True if len(row.kinds) > 1 else _TEXTS if row.item else _STRINGS
+            schema = True if row.shows_types else _TEXTS if row.item else _STRINGS
         views = Views(schema)
         found: dict[str, Any] = {}
         while True:

@@ -422,8 +422,23 @@ def test_custom_tools_are_read_in_both_shapes() -> None:
     assert "start" in one.tools_text().definitions and "start" in other.tools_text().definitions
 
 
-@pytest.mark.parametrize("style", ["hermes", "llama", "gemma", "qwen_3_coder", "glm_4_7"])
-def test_calls_are_read_back_with_what_is_left_of_the_tools(style: str) -> None:
+@pytest.mark.parametrize("length", [0, 100_000], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "style",
+    [
+        "hermes",
+        "llama",
+        "gemma",
+        "qwen_3_coder",
+        "glm_4_7",
+        "mimo",
+        "minimax",
+        "minimax_m3",
+        "deepseek_v3_2",
+        "kimi_k3",
+    ],
+)
+def test_calls_are_read_back_with_what_is_left_of_the_tools(style: str, length: int) -> None:
     """In some styles, only the schema tells whether 1 is a number."""
     pytest.importorskip("starlette")
     from earleymask.integration.server.engine import Piece
@@ -433,14 +448,21 @@ def test_calls_are_read_back_with_what_is_left_of_the_tools(style: str) -> None:
 
     schema = {
         "type": "object",
-        "properties": {"text": {"type": "string"}, "number": {"type": "integer"}, "list": {"type": "array"}},
+        "description": "x" * length,
+        "properties": {
+            "text": {"type": "string"},
+            "number": {"type": "integer"},
+            "list": {"type": "array", "items": {"type": ["string", "integer"]}},
+            "inner": {"type": "object", "properties": {"text": {"type": "string"}, "number": {"$ref": "#/$defs/n"}}},
+        },
+        "$defs": {"n": {"type": "number"}},
     }
     tools = [
         {"type": "function", "function": {"name": "f", "parameters": schema}},
         {"type": "custom", "custom": {"name": "g"}},
     ]
     request = read_chat({"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools})
-    arguments = {"text": "1", "number": 1, "list": ["1", 1]}
+    arguments = {"text": "1", "number": 1, "list": ["a", 1], "inner": {"text": "1", "number": 1.5}}
     for call in (ToolCall("f", arguments), ToolCall("g", input="1")):
         text = render([call], style, tools=tools)
         found = []
@@ -526,8 +548,9 @@ RECURSIVE = {
     [RECURSIVE, {"type": "object", "properties": {"a": {"type": {}}}}, {"oneOf": []}, {"allOf": [{"type": "string"}]}],
     ids=["recursive", "malformed", "no choice", "no object"],
 )
+@pytest.mark.parametrize("length", [0, 100_000], ids=["alone", "beside a long one"])
 @pytest.mark.parametrize("style", ["qwen_3_coder", "glm_4_7", "minimax", "minimax_m3", "mimo"])
-def test_short_schemas_are_read_whatever_they_say(style: str, schema: Any) -> None:
+def test_short_schemas_are_read_whatever_they_say(style: str, length: int, schema: Any) -> None:
     """Whether they can be enforced is said when the grammar is loaded, and only if the tool may be called."""
     pytest.importorskip("starlette")
     from earleymask.integration.server.engine import Piece
@@ -538,6 +561,7 @@ def test_short_schemas_are_read_whatever_they_say(style: str, schema: Any) -> No
     tools = [
         {"type": "function", "function": {"name": "odd", "parameters": schema}},
         {"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}},
+        {"type": "function", "function": {"name": "long", "parameters": {"title": "x" * length}}},
     ]
     request = read_chat({"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools})
     message = Message(replace(request, tools=read_back(tools, find(style))), find(style))
@@ -553,3 +577,10 @@ def test_long_schemas_without_an_outline_are_refused() -> None:
     assert read_back(tools[:1], find("qwen_3_coder"))[0]["parameters"]["title"] == malformed["title"]
     with pytest.raises(ApiError, match=r"tools\[1\]: its calls cannot be read .* malformed"):
         read_back(tools, find("qwen_3_coder"))
+    # The shortest come first, wherever they stand.
+    tools.insert(0, {"type": "function", "name": "c", "parameters": {"title": "x" * WHOLE_CHARACTERS}})
+    with pytest.raises(ApiError, match=r"tools\[2\]: its calls cannot be read .* malformed"):
+        read_back(tools, find("qwen_3_coder"))
+    left = read_back(tools[:2], find("qwen_3_coder"))
+    assert [tool["name"] for tool in left] == ["a", "c"]
+    assert left[0]["parameters"]["title"] == malformed["title"] and "title" not in left[1]["parameters"]
